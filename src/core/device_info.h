@@ -16,12 +16,12 @@ struct DeviceInfo {
   BackendKind kind = BackendKind::cpu;
   int index = 0;
   std::string name;
-  std::string uuid;   // empty where the device has none
-  int cc = 0;         // compute capability x10: 90, 100, 120; 0 on a CPU
-  int sms = 0;        // multiprocessors; on a CPU, the cores that affinity and cgroup quota leave us
+  std::string uuid;           // empty where the device has none
+  int cc = 0;                 // compute capability x10: 90, 100, 120; 0 on a CPU
+  int sms = 0;                // multiprocessors; on a CPU, the cores that affinity and cgroup quota leave us
   std::int64_t l2_bytes = 0;  // last-level cache: L2 of a GPU, LLC of a CPU
   std::int64_t memory_bytes = 0;
-  std::int64_t memory_available_bytes = 0;  // when asked; on a CPU, within the cgroup's limit
+  std::int64_t memory_available_bytes = 0;    // when asked; on a CPU, within the cgroup's limit
   std::optional<double> bandwidth_datasheet;  // bytes/s, from the device's own clock and bus width
 
   // Limits that plans obey (zero on a CPU). Bytes.

@@ -30,9 +30,11 @@ std::optional<std::string> invalid_reason(const Problem& p) {
   if (p.dim <= 0) return "dim must be at least 1, not " + std::to_string(p.dim);
   if (p.seq < 0) return "seq must not be negative, not " + std::to_string(p.seq);
   if (p.heads % p.kv_heads != 0) {
-    return "heads " + std::to_string(p.heads) + " is not a multiple of kv_heads " + std::to_string(p.kv_heads);
+    return "heads " + std::to_string(p.heads) + " is not a multiple of kv_heads " +
+           std::to_string(p.kv_heads);
   }
-  const long double bytes = 4.0L * static_cast<long double>(element_bytes(p.dtype)) * static_cast<long double>(p.dim) *
+  const long double bytes = 4.0L * static_cast<long double>(element_bytes(p.dtype)) *
+                            static_cast<long double>(p.dim) *
                             (static_cast<long double>(p.heads) +
                              static_cast<long double>(p.seq) * static_cast<long double>(p.kv_heads));
   if (bytes > 0x1p62L) return "the tensors exceed 2^62 bytes";

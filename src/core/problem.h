@@ -14,7 +14,9 @@ std::string_view to_string(Dtype dtype);
 std::optional<Dtype> parse_dtype(std::string_view text);
 
 // Bytes of one element.
-constexpr std::int64_t element_bytes(Dtype) { return 2; }
+constexpr std::int64_t element_bytes(Dtype) {
+  return 2;
+}
 
 // o[h, :] = softmax(scale * q[h, :] . k[:, h / group, :]) v[:, h / group, :]
 // q, o: [heads, dim]; k, v: [seq, kv_heads, dim]; scale = 1 / sqrt(dim) unless `scale` says otherwise.
@@ -41,8 +43,8 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
-// Why the extents make no problem (a sentence that names the extent), or nothing when they do: positive heads, kv_heads
-// and dim, kv_heads dividing heads, seq >= 0, and every byte count within 2^62.
+// Why the extents make no problem (a sentence that names the extent), or nothing when they do: positive
+// heads, kv_heads and dim, kv_heads dividing heads, seq >= 0, and every byte count within 2^62.
 std::optional<std::string> invalid_reason(const Problem& problem);
 
 // "seq=8192/heads=32/kv_heads=8/dim=128/bf16": the shape's part of a result id.

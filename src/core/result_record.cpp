@@ -1,0 +1,19 @@
+#include "core/result_record.h"
+
+namespace fdbench {
+
+std::string result_id(std::string_view variant, const Problem& problem, const TuningPoint& tuning,
+                      CacheMode cache, TimerMode timer) {
+  std::string id(variant);
+  id += '/';
+  id += shape_id(problem);
+  id += '/';
+  id += tuning.id();
+  id += '/';
+  id += to_string(cache);
+  id += '/';
+  id += to_string(timer);
+  return id;
+}
+
+}  // namespace fdbench

@@ -1,0 +1,80 @@
+// What passes between the runner and the worker process that measures one shape.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/device_info.h"
+#include "core/launch_plan.h"
+#include "core/measurement.h"
+#include "core/problem.h"
+#include "core/tuning_point.h"
+
+namespace fdbench {
+
+struct WorkItem {
+  std::string variant;
+  TuningPoint tuning;
+  bool operator==(const WorkItem&) const = default;
+};
+
+// Runner to worker, once. No items: the worker only says what the device is.
+struct WorkRequest {
+  std::string device = "auto";  // auto, cpu, cuda, cuda:N, fake
+  std::string script;           // fake only: the file that scripts it
+  Problem problem;
+  std::vector<WorkItem> items;
+  MeasureSettings settings;
+};
+
+enum class Phase { prepare, validate, warm_up, sample, recheck };
+
+std::string_view to_string(Phase phase);
+std::optional<Phase> parse_phase(std::string_view text);
+
+// Worker to runner. `item` indexes WorkRequest::items.
+struct DeviceFound {
+  DeviceInfo device;
+  std::string why;  // why this device: "the first CUDA device", "no CUDA device: ..."
+};
+// Sent before each step that could hang or crash, so that the runner knows the culprit; item -1: none in
+// particular.
+struct StepBegins {
+  int item = -1;
+  Phase phase = Phase::prepare;
+};
+struct ItemPlanned {
+  int item = 0;
+  LaunchPlan plan;
+  double prepare_ns = 0.0;
+};
+// The item takes no further part.
+struct ItemEnded {
+  int item = 0;
+  Status status = Status::failed;
+  std::string reason;
+};
+struct ItemChecked {
+  int item = 0;
+  Accuracy accuracy;
+};
+struct RoundDone {
+  int round = 0;
+  std::vector<int> items;
+  std::vector<double> ns;         // as `items`
+  std::vector<double> sm_mhz;     // as `items`; 0 unknown
+  std::vector<int> void_samples;  // as `items`
+};
+struct WorkDone {
+  std::string stop;                // empty when nothing was measured
+  double timer_step_ns = 0;        // resolution of the clock that timed
+  std::vector<std::string> flags;  // that hold for every row of the shape
+};
+
+using WorkEvent =
+    std::variant<DeviceFound, StepBegins, ItemPlanned, ItemEnded, ItemChecked, RoundDone, WorkDone>;
+
+}  // namespace fdbench
