@@ -1,7 +1,7 @@
 # Every package is looked for first; a pinned download stands in only where FDBENCH_FETCH allows it.
 find_package(Threads REQUIRED)
 
-function(fdbench_dependency name target url hash)
+function(fdbench_dependency name target repository tag)
   find_package(${name} QUIET)
   if(TARGET ${target})
     return()
@@ -11,17 +11,13 @@ function(fdbench_dependency name target url hash)
                         "-DFDBENCH_FETCH=ON to download a pinned version.")
   endif()
   include(FetchContent)
-  FetchContent_Declare(fdbench_${name} URL ${url} URL_HASH SHA256=${hash})
+  FetchContent_Declare(fdbench_${name} GIT_REPOSITORY ${repository} GIT_TAG ${tag} GIT_SHALLOW TRUE)
   FetchContent_MakeAvailable(fdbench_${name})
 endfunction()
 
-fdbench_dependency(fmt fmt::fmt https://github.com/fmtlib/fmt/archive/refs/tags/10.2.1.tar.gz
-                   1250e4cc58bf06ee631567523f48848dc4596133e163f02615c97f78bab6c811)
-fdbench_dependency(nlohmann_json nlohmann_json::nlohmann_json
-                   https://github.com/nlohmann/json/releases/download/v3.11.3/json.tar.xz
-                   d6c65aca6b1ed68e7a182f4757257b107ae403032760ed6ef121c9d55e81757d)
-fdbench_dependency(CLI11 CLI11::CLI11 https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.4.2.tar.gz
-                   f2d893a65c3b1324c50d4e682c0cdc021dd0477ae2c048544f39eed6654b699a)
+fdbench_dependency(fmt fmt::fmt https://github.com/fmtlib/fmt.git 10.2.1)
+fdbench_dependency(nlohmann_json nlohmann_json::nlohmann_json https://github.com/nlohmann/json.git v3.11.3)
+fdbench_dependency(CLI11 CLI11::CLI11 https://github.com/CLIUtils/CLI11.git v2.4.2)
 
 # Highway is optional: Debian's and Ubuntu's libhwy-dev has a pkg-config file, newer ones a CMake package too.
 set(FDBENCH_HAVE_HIGHWAY FALSE)

@@ -21,11 +21,14 @@ struct WorkItem {
   bool operator==(const WorkItem&) const = default;
 };
 
-// Runner to worker, once. No items: the worker only says what the device is.
+// Runner to worker, once: either measure `items` on `problem`, or, where `survey` is set, say what the device
+// is and what each of `shapes` would need of its memory.
 struct WorkRequest {
   std::string device = "auto";  // auto, cpu, cuda, cuda:N, fake
   std::string script;           // fake only: the file that scripts it
-  Problem problem;
+  bool survey = false;
+  std::vector<Problem> shapes;  // survey only
+  Problem problem;              // otherwise
   std::vector<WorkItem> items;
   MeasureSettings settings;
 };
@@ -39,6 +42,12 @@ std::optional<Phase> parse_phase(std::string_view text);
 struct DeviceFound {
   DeviceInfo device;
   std::string why;  // why this device: "the first CUDA device", "no CUDA device: ..."
+};
+// Survey: bytes that measuring `shape` would take, and that there are.
+struct MemoryCounted {
+  int shape = 0;
+  std::int64_t needed = 0;
+  std::int64_t available = 0;
 };
 // Sent before each step that could hang or crash, so that the runner knows the culprit; item -1: none in
 // particular.
@@ -74,7 +83,7 @@ struct WorkDone {
   std::vector<std::string> flags;  // that hold for every row of the shape
 };
 
-using WorkEvent =
-    std::variant<DeviceFound, StepBegins, ItemPlanned, ItemEnded, ItemChecked, RoundDone, WorkDone>;
+using WorkEvent = std::variant<DeviceFound, MemoryCounted, StepBegins, ItemPlanned, ItemEnded, ItemChecked,
+                               RoundDone, WorkDone>;
 
 }  // namespace fdbench
