@@ -38,15 +38,16 @@ std::optional<Interval> bootstrap_interval(std::span<const std::vector<double>> 
 double student_t975(std::size_t degrees);
 
 // n, min, quartiles, median and max are of all values together; so a process counts by its number of rounds.
-// ci95 is of the median:
-//   one process     median_ci95: it says nothing of what another process would measure
-//   several         the hull of the bootstrap's interval of the pooled median, of Student's interval
-//                   m +- t(P - 1) s / sqrt(P) of the mean m of the P process medians (s their standard
-//                   deviation), and of the median itself. The bootstrap carries the rounds' noise but, with
-//                   few processes, far too little of what differs between them: of two processes it sees only
-//                   the gap. Student's interval carries that, and is wide with 2 or 3 processes because they
-//                   do not say more.
-//   either          nullopt below kMinForInterval values; never narrower than timer_step
+// ci95 is of the median. Of one process it is median_ci95, and says nothing of what another process would
+// measure. Of P >= 2 processes it is the hull of
+//   - the bootstrap's interval of the pooled median, which carries the rounds' noise,
+//   - Student's interval m +- t(P - 1) s / sqrt(P) of the mean m of the process medians (s their standard
+//   deviation),
+//   - the pooled median itself.
+// The bootstrap alone sees far too little of what differs between few processes: where that dominates, it
+// covered 56, 72, 90 and 94 % in simulation at P = 2, 3, 5 and 10, the hull 94 to 97 %. Student's interval
+// takes the differences between processes as normal; it is wide at P = 2 or 3 because so few do not say more.
+// nullopt below kMinForInterval values in all; never narrower than timer_step.
 // Throws std::invalid_argument when there is no value at all, or one is not finite.
 Summary summarise_processes(std::span<const std::vector<double>> per_process, double timer_step,
                             const BootstrapSettings& settings = {});

@@ -11,8 +11,8 @@
 
 namespace fdbench::stats {
 
-// The fewest values that have a 95 % interval of the median: min..max of 5 covers it with 1 - 2/2^5 = 93.75
-// %, of 6 with 1 - 2/2^6 = 96.9 %.
+// The fewest values that have a 95 % interval of the median: min..max covers it with 1 - 2/2^n, 93.8 %
+// for n = 5 and 96.9 % for n = 6.
 inline constexpr std::size_t kMinForInterval = 6;
 
 struct Interval {
@@ -45,7 +45,7 @@ std::optional<Interval> median_ci95(std::span<const double> values, double timer
 struct Summary {
   std::size_t n = 0;
   double min = 0, q1 = 0, median = 0, q3 = 0, max = 0;  // q1, q3: quantile() at 1/4, 3/4
-  std::optional<Interval> ci95;                         // of the median
+  std::optional<Interval> ci95 = std::nullopt;          // of the median
 };
 
 // nullopt when `values` is empty.
@@ -58,7 +58,7 @@ double relative_width(const Summary& summary);
 
 struct Ratio {
   double median = 0;
-  std::optional<Interval> ci95;
+  std::optional<Interval> ci95 = std::nullopt;
 };
 
 // Paired by round: median and interval of numerator[i] / denominator[i], so that what moves both within a
