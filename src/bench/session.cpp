@@ -1,0 +1,212 @@
+#include "bench/session.h"
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "bench/buffers.h"
+#include "bench/rounds.h"
+#include "bench/validation.h"
+#include "core/error.h"
+
+namespace fdbench::bench {
+
+namespace {
+
+// The graph timer's copies of the inputs beside the first, each with a Prepared of every subject.
+struct Rotation {
+  std::vector<std::unique_ptr<Inputs>> inputs;
+  std::vector<std::vector<std::unique_ptr<Prepared>>> prepared;  // [subject][copy]
+};
+
+class Session {
+ public:
+  Session(Backend& backend, VariantTable table, const WorkRequest& request, const EventSink& emit,
+          const std::atomic<bool>& interrupted)
+      : backend_(backend), table_(table), request_(request), emit_(emit), interrupted_(interrupted) {}
+
+  void run() {
+    if (const auto reason = invalid_reason(request_.problem))
+      throw usage_error("this is no problem: " + *reason);
+    make_plans();
+    if (plans_.empty()) {
+      emit_(WorkDone{});
+      return;
+    }
+    emit_(StepBegins{-1, Phase::prepare});
+    const Inputs inputs(backend_, request_.problem, request_.settings.seed);
+    validate(inputs);
+    std::string stop;
+    if (request_.settings.measure && !subjects_.empty() && !interrupted_) {
+      stop = measure();
+      recheck();
+    } else if (interrupted_) {
+      stop = "interrupted";
+    }
+    emit_(WorkDone{stop, backend_.timer_step_ns(), backend_.row_flags()});
+  }
+
+ private:
+  // Runs a step of one item. False when it threw: the item has ended. Rethrows when the backend is lost.
+  template <class Step>
+  bool attempt(int item, Phase phase, const Step& step) {
+    emit_(StepBegins{item, phase});
+    try {
+      step();
+      return true;
+    } catch (const std::exception& failure) {
+      emit_(ItemEnded{item, Status::failed, failure.what()});
+      if (!usable()) throw;
+      return false;
+    }
+  }
+
+  bool usable() {
+    try {
+      backend_.synchronize();
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
+  void make_plans() {
+    for (std::size_t i = 0; i < request_.items.size(); ++i) {
+      const int item = static_cast<int>(i);
+      const Variant* variant = find_variant(table_, request_.items[i].variant);
+      if (!variant) throw usage_error("this build has no variant " + request_.items[i].variant);
+      emit_(StepBegins{item, Phase::prepare});
+      PlanResult planned = make_plan(*variant, request_.problem, backend_.device(), request_.items[i].tuning);
+      if (const auto* no = std::get_if<Unsupported>(&planned)) {
+        emit_(ItemEnded{item, Status::unsupported, no->reason});
+      } else {
+        plans_.push_back({item, variant, std::get<LaunchPlan>(std::move(planned))});
+      }
+    }
+  }
+
+  void validate(const Inputs& inputs) {
+    const Variant* oracle = find_role(table_, backend_.device().kind, Role::oracle);
+    if (!oracle) throw Error(Exit::failed, "this build has no oracle for this device");
+    emit_(StepBegins{-1, Phase::validate});
+    truth_ = compute_truth(backend_, *oracle, request_.problem, inputs);
+    for (auto& [item, variant, plan] : plans_) {
+      if (interrupted_) return;
+      std::unique_ptr<Subject> subject;
+      const bool ready = attempt(item, Phase::prepare, [&] {
+        subject = std::make_unique<Subject>(backend_, *variant, request_.problem, inputs, plan);
+      });
+      if (!ready) continue;
+      emit_(ItemPlanned{item, plan, subject->prepare_ns()});
+      if (check(item, *subject, Phase::validate, true)) subjects_.emplace_back(item, std::move(subject));
+    }
+  }
+
+  bool check(int item, Subject& subject, Phase phase, bool first) {
+    Subject::Check result;
+    // lse is asked for the first time only: what is timed does not write it.
+    if (!attempt(item, phase, [&] { result = subject.check(truth_, first); })) return false;
+    if (result.accuracy && (first || !result.wrong.empty())) emit_(ItemChecked{item, *result.accuracy});
+    if (result.wrong.empty()) return true;
+    emit_(ItemEnded{item, Status::incorrect, (first ? "" : "after measuring: ") + result.wrong});
+    return false;
+  }
+
+  std::string measure() {
+    const MeasureSettings& settings = request_.settings;
+    emit_(StepBegins{-1, Phase::warm_up});
+    // What is timed is launched once before: lazy loading must not happen behind a running kernel.
+    for (auto& [item, subject] : subjects_) {
+      attempt(item, Phase::warm_up, [&, s = subject.get()] {
+        s->prepared().launch(backend_.context());
+        backend_.synchronize();
+      });
+    }
+    emit_(StepBegins{-1, Phase::warm_up});
+    backend_.start_measuring(settings.cache);
+
+    Rotation rotation;
+    if (settings.timer == TimerMode::graph) rotation = make_rotation();
+    std::vector<Contestant> contestants;
+    for (std::size_t s = 0; s < subjects_.size(); ++s) {
+      Subject* subject = subjects_[s].second.get();
+      Contestant contestant{subjects_[s].first, {}};
+      if (settings.timer == TimerMode::graph) {
+        std::vector<Prepared*> turn{&subject->prepared()};
+        for (const auto& prepared : rotation.prepared[s]) turn.push_back(prepared.get());
+        contestant.sample = [this, turn] { return backend_.graph_sample(turn); };
+      } else {
+        contestant.sample = [this, subject] { return backend_.sample(subject->prepared()); };
+      }
+      contestants.push_back(std::move(contestant));
+    }
+    return run_rounds(
+        std::move(contestants), settings, backend_.timer_step_ns(), [this] { return backend_.now_s(); },
+        [this] { return usable(); }, emit_, interrupted_);
+  }
+
+  Rotation make_rotation() {
+    const int copies = backend_.rotation(request_.problem);
+    if (copies < 1) throw usage_error("--timer graph: this device has no graph timer; use --timer events");
+    Rotation rotation;
+    rotation.prepared.resize(subjects_.size());
+    for (int copy = 1; copy < copies; ++copy) {
+      const std::uint64_t seed = request_.settings.seed + static_cast<std::uint64_t>(copy);
+      rotation.inputs.push_back(std::make_unique<Inputs>(backend_, request_.problem, seed));
+      for (std::size_t s = 0; s < subjects_.size(); ++s) {
+        rotation.prepared[s].push_back(subjects_[s].second->prepare_on(*rotation.inputs.back()));
+      }
+    }
+    return rotation;
+  }
+
+  void recheck() {
+    for (auto& [item, subject] : subjects_) check(item, *subject, Phase::recheck, false);
+  }
+
+  struct Planned {
+    int item;
+    const Variant* variant;
+    LaunchPlan plan;
+  };
+
+  Backend& backend_;
+  VariantTable table_;
+  const WorkRequest& request_;
+  const EventSink& emit_;
+  const std::atomic<bool>& interrupted_;
+  std::vector<Planned> plans_;
+  Truth truth_;
+  std::vector<std::pair<int, std::unique_ptr<Subject>>> subjects_;
+};
+
+}  // namespace
+
+void run_session(Backend& backend, VariantTable table, const WorkRequest& request, const EventSink& emit,
+                 const std::atomic<bool>& interrupted) {
+  Session(backend, table, request, emit, interrupted).run();
+}
+
+std::int64_t memory_needed(const Backend& backend, VariantTable table, const Problem& problem,
+                           const std::vector<WorkItem>& items, const MeasureSettings& settings) {
+  const DeviceInfo& device = backend.device();
+  const std::int64_t copies =
+      settings.measure && settings.timer == TimerMode::graph ? std::max(backend.rotation(problem), 1) : 1;
+  std::int64_t subjects = 0;
+  for (const WorkItem& item : items) {
+    const Variant* variant = find_variant(table, item.variant);
+    if (!variant) continue;
+    const PlanResult planned = make_plan(*variant, problem, device, item.tuning);
+    if (const auto* plan = std::get_if<LaunchPlan>(&planned))
+      subjects += Subject::footprint(*variant, problem, *plan);
+  }
+  const Variant* oracle = find_role(table, device.kind, Role::oracle);
+  const std::int64_t checking = oracle ? truth_footprint(*oracle, problem, device).value_or(0) : 0;
+  const std::int64_t measuring = settings.measure ? backend.measuring_bytes(settings.cache) : 0;
+  // The oracle's memory is given back before the subjects take theirs.
+  return copies * Inputs::footprint(problem) + std::max(checking, subjects + measuring);
+}
+
+}  // namespace fdbench::bench

@@ -1,0 +1,28 @@
+// Measures one shape in this process: validate, warm up, rounds, check again. Runs in the worker; what it
+// finds leaves as events, so that nothing is lost when the process dies.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "backend/backend.h"
+#include "core/variant.h"
+#include "core/work_message.h"
+
+namespace fdbench::bench {
+
+using EventSink = std::function<void(const WorkEvent&)>;
+
+// Measures request.items on request.problem. An item that fails ends with an ItemEnded and the others go on;
+// a device fault that leaves the backend unusable is thrown after the culprit's ItemEnded. `interrupted` is
+// looked at between samples.
+void run_session(Backend& backend, VariantTable table, const WorkRequest& request, const EventSink& emit,
+                 const std::atomic<bool>& interrupted);
+
+// What measuring `problem` takes of the device's memory: inputs (and their rotation), flush buffer, and for
+// each item its output and workspace; or validation with its oracle, if that is more. Items that can't run
+// count nothing.
+std::int64_t memory_needed(const Backend& backend, VariantTable table, const Problem& problem,
+                           const std::vector<WorkItem>& items, const MeasureSettings& settings);
+
+}  // namespace fdbench::bench

@@ -1,0 +1,201 @@
+#include "bench/worker_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+
+namespace fdbench::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long a worker that was told to stop may take to finish its sample.
+constexpr double kGraceSeconds = 5.0;
+constexpr std::size_t kKeptStderr = 4096;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class Pipe {
+ public:
+  Pipe() {
+    if (pipe2(ends_, O_CLOEXEC) != 0)
+      throw Error(Exit::failed, std::string("no pipe to a worker: ") + std::strerror(errno));
+  }
+  ~Pipe() {
+    close_read();
+    close_write();
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  int read_end() const { return ends_[0]; }
+  int write_end() const { return ends_[1]; }
+  void close_read() { close_end(0); }
+  void close_write() { close_end(1); }
+
+ private:
+  void close_end(int i) {
+    if (ends_[i] >= 0) ::close(std::exchange(ends_[i], -1));
+  }
+  int ends_[2] = {-1, -1};
+};
+
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return;  // the worker has gone; its end tells more than this would
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// Puts `fd` at number `to` in the child, whatever numbers the two have.
+void place(int fd, int to) {
+  if (fd == to) {
+    fcntl(fd, F_SETFD, 0);
+  } else {
+    dup2(fd, to);
+  }
+}
+
+pid_t start(const std::vector<std::string>& argv, const Pipe& in, const Pipe& events, const Pipe& errors) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) throw Error(Exit::failed, std::string("no worker could be started: ") + std::strerror(errno));
+  if (pid > 0) return pid;
+  // A group of its own: Ctrl-C reaches the runner alone, which then asks the worker to stop.
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  // Clear of the numbers about to be taken.
+  const int in_fd = fcntl(in.read_end(), F_DUPFD, 16), event_fd = fcntl(events.write_end(), F_DUPFD, 16),
+            error_fd = fcntl(errors.write_end(), F_DUPFD, 16);
+  place(in_fd, STDIN_FILENO);
+  place(event_fd, kWorkerEventFd);
+  place(error_fd, STDERR_FILENO);
+  place(error_fd, STDOUT_FILENO);
+  ::close(in_fd);
+  ::close(event_fd);
+  ::close(error_fd);
+  execv(arguments[0], arguments.data());
+  _exit(127);
+}
+
+// The last line of what the worker said on stderr: programs say last what they died of.
+std::string last_line(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  const auto at = text.rfind('\n');
+  return at == std::string::npos ? text : text.substr(at + 1);
+}
+
+// Reads what there is; false at the end of the stream.
+bool read_some(int fd, std::string& into) {
+  char chunk[65536];
+  const ssize_t got = ::read(fd, chunk, sizeof chunk);
+  if (got > 0) into.append(chunk, static_cast<std::size_t>(got));
+  return got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+}  // namespace
+
+WorkerOutcome run_worker(const WorkerProtocol& protocol, const WorkRequest& request, double silence_s,
+                         const EventSink& emit, const std::atomic<bool>& interrupted) {
+  Pipe in, events, errors;
+  const pid_t pid = start(protocol.argv, in, events, errors);
+  in.close_read();
+  events.close_write();
+  errors.close_write();
+  struct sigaction ignore = {}, before = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &before);
+  write_all(in.write_end(), protocol.encode_request(request) + "\n");
+  in.close_write();
+  sigaction(SIGPIPE, &before, nullptr);
+
+  WorkerOutcome outcome;
+  std::string line, said;
+  Clock::time_point life = Clock::now();
+  std::optional<Clock::time_point> told;
+  bool finished = false, hung = false, events_open = true, errors_open = true;
+  std::exception_ptr undecodable;
+
+  while (events_open || errors_open) {
+    pollfd waiting[2] = {{events_open ? events.read_end() : -1, POLLIN, 0},
+                         {errors_open ? errors.read_end() : -1, POLLIN, 0}};
+    poll(waiting, 2, 100);
+    if (interrupted && !told) {
+      told = Clock::now();
+      kill(pid, SIGINT);
+    }
+    if (told && seconds_since(*told) > kGraceSeconds) kill(pid, SIGKILL);
+    if (!told && !hung && seconds_since(life) > silence_s) {
+      hung = true;
+      kill(pid, SIGKILL);
+    }
+    if (waiting[0].revents != 0) {
+      events_open = read_some(events.read_end(), line);
+      std::size_t begin = 0;
+      for (std::size_t end; (end = line.find('\n', begin)) != std::string::npos; begin = end + 1) {
+        life = Clock::now();
+        if (undecodable) continue;
+        try {
+          const WorkEvent event = protocol.decode_event(std::string_view(line).substr(begin, end - begin));
+          if (const auto* step = std::get_if<StepBegins>(&event)) outcome.last = *step;
+          if (std::holds_alternative<WorkDone>(event)) finished = true;
+          emit(event);
+        } catch (...) {
+          undecodable = std::current_exception();
+          kill(pid, SIGKILL);
+        }
+      }
+      line.erase(0, begin);
+    }
+    if (waiting[1].revents != 0) {
+      errors_open = read_some(errors.read_end(), said);
+      if (said.size() > 2 * kKeptStderr) said.erase(0, said.size() - kKeptStderr);
+    }
+  }
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (undecodable) std::rethrow_exception(undecodable);
+
+  if (told) {
+    outcome.end = WorkerEnd::interrupted;
+  } else if (hung) {
+    outcome.end = WorkerEnd::hung;
+    outcome.message = "no sign of life for " + std::to_string(static_cast<long>(silence_s)) + " s";
+  } else if (WIFSIGNALED(status)) {
+    outcome.end = WorkerEnd::died;
+    outcome.message = std::string("killed by signal ") + std::to_string(WTERMSIG(status)) + " (" +
+                      strsignal(WTERMSIG(status)) + ")";
+    if (const std::string why = last_line(said); !why.empty()) outcome.message += ": " + why;
+  } else if (WEXITSTATUS(status) != 0 || !finished) {
+    outcome.end = WorkerEnd::died;
+    outcome.exit_code = WEXITSTATUS(status);
+    outcome.message = last_line(said);
+    if (outcome.message.empty())
+      outcome.message = "it exited with " + std::to_string(WEXITSTATUS(status)) + ", saying nothing";
+  }
+  return outcome;
+}
+
+}  // namespace fdbench::bench
