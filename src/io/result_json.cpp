@@ -1,0 +1,275 @@
+#include "io/result_json.h"
+
+#include <limits>
+#include <optional>
+
+#include "io/file.h"
+#include "io/json_reader.h"
+#include "io/json_text.h"
+#include "io/record_json.h"
+
+namespace fdbench::io {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json optional_json(const std::optional<double>& value) {
+  return value ? number_or_null(*value) : Json(nullptr);
+}
+
+Json json_of(const std::optional<Bounds>& bounds) {
+  if (!bounds) return nullptr;
+  return Json::array({number_or_null(bounds->lo), number_or_null(bounds->hi)});
+}
+
+std::optional<Bounds> read_bounds(const Cursor& from, const char* key) {
+  const auto found = from.find(key);
+  if (!found) return std::nullopt;
+  if (found->size() != 2) found->must_be("an array [lo, hi]");
+  const Cursor lo = found->item(0), hi = found->item(1);
+  const Bounds bounds{lo.number(), hi.number()};
+  if (bounds.lo > bounds.hi) found->must_be("an array [lo, hi] with lo <= hi");
+  return bounds;
+}
+
+Json json_of(const Accuracy& accuracy) {
+  Json out;
+  out["rel_l2"] = number_or_null(accuracy.rel_l2);
+  out["max_abs"] = number_or_null(accuracy.max_abs);
+  out["lse_max_abs"] = optional_json(accuracy.lse_max_abs);
+  out["oracle"] = accuracy.oracle;
+  return out;
+}
+
+// null is how an error that is not finite was written.
+double read_error(const Cursor& from, const char* key) {
+  const Cursor error = from.at(key);
+  return error.is_null() ? std::numeric_limits<double>::infinity() : error.number_at_least(0.0);
+}
+
+Accuracy read_accuracy(const Cursor& from) {
+  Accuracy accuracy;
+  accuracy.rel_l2 = read_error(from, "rel_l2");
+  accuracy.max_abs = read_error(from, "max_abs");
+  accuracy.lse_max_abs = optional_number(from, "lse_max_abs");
+  accuracy.oracle = text_or(from, "oracle");
+  return accuracy;
+}
+
+Json json_of(const Sample& sample) {
+  Json out;
+  out["process"] = sample.process;
+  out["round"] = sample.round;
+  out["t"] = number_or_null(sample.ns);
+  out["sm_mhz"] = sample.sm_mhz == 0.0 ? Json(nullptr) : number_or_null(sample.sm_mhz);
+  out["set_aside"] = sample.set_aside;
+  return out;
+}
+
+Sample read_sample(const Cursor& from) {
+  Sample sample;
+  sample.process = from.at("process").small_integer(0);
+  sample.round = from.at("round").small_integer(0);
+  sample.ns = from.at("t").number_at_least(0.0);
+  sample.sm_mhz = number_or(from, "sm_mhz", 0.0);
+  sample.set_aside = boolean_or(from, "set_aside", false);
+  return sample;
+}
+
+Json json_of(const TimeSummary& time) {
+  Json out;
+  out["n"] = time.n;
+  out["min"] = number_or_null(time.min);
+  out["q1"] = number_or_null(time.q1);
+  out["median"] = number_or_null(time.median);
+  out["q3"] = number_or_null(time.q3);
+  out["max"] = number_or_null(time.max);
+  out["ci95"] = json_of(time.ci95);
+  out["stop"] = text_or_null(time.stop);
+  out["void"] = time.void_samples;
+  out["set_aside"] = time.set_aside;
+  Json samples = Json::array();
+  for (const Sample& sample : time.samples) samples.push_back(json_of(sample));
+  out["samples"] = std::move(samples);
+  return out;
+}
+
+TimeSummary read_time(const Cursor& from) {
+  TimeSummary time;
+  time.n = from.at("n").integer(0);
+  // Each at least the one before it.
+  double least = 0.0;
+  const auto next = [&](const char* key) { return least = from.at(key).number_at_least(least); };
+  time.min = next("min");
+  time.q1 = next("q1");
+  time.median = next("median");
+  time.q3 = next("q3");
+  time.max = next("max");
+  time.ci95 = read_bounds(from, "ci95");
+  time.stop = text_or(from, "stop");
+  time.void_samples = count_or(from, "void", 0);
+  time.set_aside = count_or(from, "set_aside", 0);
+  if (const auto samples = from.find("samples")) {
+    time.samples.reserve(samples->size());
+    for (std::size_t i = 0; i < samples->size(); ++i) {
+      const Cursor sample = samples->item(i);
+      time.samples.push_back(read_sample(sample));
+    }
+  }
+  return time;
+}
+
+Json json_of(const ResultRecord& record) {
+  Json out;
+  out["id"] = record.id;
+  out["problem"] = io::json_of(record.problem);
+  out["variant"] = record.variant;
+  out["role"] = std::string(to_string(record.role));
+  out["tuning_version"] = record.tuning_version;
+  out["tuning"] = io::json_of(record.tuning);
+  out["plan"] = record.plan ? io::json_of(*record.plan) : Json(nullptr);
+  out["source"] = record.source;
+  out["status"] = std::string(to_string(record.status));
+  out["reason"] = text_or_null(record.reason);
+  out["flags"] = record.flags;
+  out["accuracy"] = record.accuracy ? json_of(*record.accuracy) : Json(nullptr);
+  out["time_ns"] = record.time ? json_of(*record.time) : Json(nullptr);
+  out["prepare_ns"] = optional_json(record.prepare_ns);
+  out["bytes"] = record.bytes;
+  out["bytes_per_s"] = optional_json(record.bytes_per_s);
+  out["roof_share"] = optional_json(record.roof_share);
+  out["roof_share_ci95"] = json_of(record.roof_share_ci95);
+  out["speedup"] = optional_json(record.speedup);
+  out["speedup_ci95"] = json_of(record.speedup_ci95);
+  return out;
+}
+
+Role read_role(const Cursor& from) {
+  for (const Role role : {Role::oracle, Role::roof, Role::reference, Role::candidate}) {
+    if (from.text() == to_string(role)) return role;
+  }
+  from.must_be("\"oracle\", \"roof\", \"reference\" or \"candidate\"");
+}
+
+ResultRecord read_record(const Cursor& from) {
+  ResultRecord record;
+  record.id = from.at("id").text();
+  const Cursor problem = from.at("problem");
+  record.problem = read_problem(problem);
+  record.variant = from.at("variant").text();
+  record.role = read_role(from.at("role"));
+  record.tuning_version = small_count_or(from, "tuning_version", 1);
+  if (const auto tuning = from.find("tuning")) record.tuning = read_tuning(*tuning);
+  if (const auto plan = from.find("plan")) record.plan = read_plan(*plan);
+  record.source = text_or(from, "source", "default");
+  record.status = read_status(from.at("status"));
+  record.reason = text_or(from, "reason");
+  if (const auto flags = from.find("flags")) record.flags = texts(*flags);
+  if (const auto accuracy = from.find("accuracy")) record.accuracy = read_accuracy(*accuracy);
+  if (const auto time = from.find("time_ns")) record.time = read_time(*time);
+  record.prepare_ns = optional_number(from, "prepare_ns");
+  record.bytes = count_or(from, "bytes", record.problem.logical_bytes());
+  record.bytes_per_s = optional_number(from, "bytes_per_s");
+  record.roof_share = optional_number(from, "roof_share");
+  record.roof_share_ci95 = read_bounds(from, "roof_share_ci95");
+  record.speedup = optional_number(from, "speedup");
+  record.speedup_ci95 = read_bounds(from, "speedup_ci95");
+  return record;
+}
+
+Json json_of(const RunInfo& run) {
+  Json tool;
+  tool["version"] = run.tool.version;
+  tool["commit"] = text_or_null(run.tool.commit);
+  tool["dirty"] = run.tool.dirty;
+  tool["compiler"] = run.tool.compiler;
+  tool["cuda"] = text_or_null(run.tool.cuda);
+  tool["flags"] = run.tool.flags;
+  Json host;
+  host["cpu"] = run.host.cpu;
+  host["cores"] = run.host.cores;
+  host["os"] = run.host.os;
+  host["kernel"] = run.host.kernel;
+  Json out;
+  out["id"] = run.id;
+  out["command"] = run.command;
+  out["started"] = run.started;
+  out["argv"] = run.argv;
+  out["cache"] = std::string(to_string(run.cache));
+  out["timer"] = std::string(to_string(run.timer));
+  out["seed"] = run.seed;
+  out["inputs"] = run.inputs;
+  out["processes"] = run.processes;
+  out["interrupted"] = run.interrupted;
+  out["tool"] = std::move(tool);
+  out["host"] = std::move(host);
+  out["device"] = io::json_of(run.device);
+  return out;
+}
+
+RunInfo read_run(const Cursor& from) {
+  RunInfo run;
+  run.id = from.at("id").text();
+  run.command = text_or(from, "command");
+  run.started = text_or(from, "started");
+  if (const auto argv = from.find("argv")) run.argv = texts(*argv);
+  run.cache = read_cache_mode(from.at("cache"));
+  run.timer = read_timer_mode(from.at("timer"));
+  run.seed = from.at("seed").unsigned_integer();
+  run.inputs = from.at("inputs").text();
+  run.processes = small_count_or(from, "processes", 1);
+  run.interrupted = boolean_or(from, "interrupted", false);
+  if (const auto tool = from.find("tool")) {
+    run.tool.version = text_or(*tool, "version");
+    run.tool.commit = text_or(*tool, "commit");
+    run.tool.dirty = boolean_or(*tool, "dirty", false);
+    run.tool.compiler = text_or(*tool, "compiler");
+    run.tool.cuda = text_or(*tool, "cuda");
+    run.tool.flags = text_or(*tool, "flags");
+  }
+  if (const auto host = from.find("host")) {
+    run.host.cpu = text_or(*host, "cpu");
+    run.host.cores = small_count_or(*host, "cores", 0);
+    run.host.os = text_or(*host, "os");
+    run.host.kernel = text_or(*host, "kernel");
+  }
+  const Cursor device = from.at("device");
+  run.device = read_device(device);
+  return run;
+}
+
+}  // namespace
+
+std::string to_json(const ResultFile& file) {
+  Json out;
+  out["schema"] = std::string(kResultSchema);
+  out["run"] = json_of(file.run);
+  Json results = Json::array();
+  for (const ResultRecord& record : file.results) results.push_back(json_of(record));
+  out["results"] = std::move(results);
+  return pretty_text(out);
+}
+
+ResultFile parse_result(std::string_view text, const std::string& name) {
+  const Source source{name, "a result file of schema fdbench.result/1.x", Exit::usage, kMaxResultBytes};
+  const nlohmann::json value = parse_json(text, source);
+  const Cursor root(value, source);
+  check_schema(root, "fdbench.result");
+  ResultFile file;
+  const Cursor run = root.at("run");
+  file.run = read_run(run);
+  const Cursor results = root.at("results");
+  file.results.reserve(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Cursor record = results.item(i);
+    file.results.push_back(read_record(record));
+  }
+  return file;
+}
+
+ResultFile read_result_file(const std::string& path) {
+  return parse_result(read_file(path, kMaxResultBytes), path);
+}
+
+}  // namespace fdbench::io
