@@ -27,9 +27,13 @@ __device__ __forceinline__ float subtrahend(float m) {
 }
 
 struct SoftmaxState {
-  float m = minus_infinity();  // largest score
-  float l = 0.0f;              // sum of 2^(score - m)
+  float m;  // largest score
+  float l;  // sum of 2^(score - m)
 };
+
+__device__ __forceinline__ SoftmaxState empty_state() {
+  return {minus_infinity(), 0.0f};
+}
 
 // What states a and b count for in their union: a's sums times `a` plus b's times `b`.
 struct MergeWeights {
