@@ -7,8 +7,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <system_error>
 #include <limits>
+#include <system_error>
 
 #include "backend/cpu/host_topology.h"
 #include "backend/cpu/pinned_team.h"
@@ -73,7 +73,10 @@ Share share_of(std::int64_t count, std::int64_t unit, int rank, int ranks) {
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const HostTopology& host)
-      : info_(describe(host)), team_(host.cpus), counts_(host.cpus.size()), timer_step_(measure_timer_step()) {}
+      : info_(describe(host)),
+        team_(host.cpus),
+        counts_(host.cpus.size()),
+        timer_step_(measure_timer_step()) {}
 
   ~CpuBackend() override { std::free(flush_); }
   CpuBackend(const CpuBackend&) = delete;
@@ -136,7 +139,7 @@ class CpuBackend final : public Backend {
   void start_measuring(CacheMode cache) override {
     cache_ = cache;
     void_in_a_row_ = 0;
-    preempted_ = false;
+    busy_ = false;
     if (cache == CacheMode::cold && !flush_) {
       // Written once by allocate: untouched pages would all be the one zero page. The first flush evicts the
       // lines that this left dirty.
@@ -161,12 +164,10 @@ class CpuBackend final : public Backend {
     reading.ns = ns_between(from, to);
     if (preemptions() == before) {
       void_in_a_row_ = 0;
-    } else if (void_in_a_row_ < kMostVoid) {
-      ++void_in_a_row_;
+    } else if (!busy_ && ++void_in_a_row_ <= kMostVoid) {
       reading.valid = false;
     } else {
-      void_in_a_row_ = 0;
-      preempted_ = true;
+      busy_ = true;
     }
     return reading;
   }
@@ -180,8 +181,9 @@ class CpuBackend final : public Backend {
 
   std::vector<std::string> row_flags() override {
     std::vector<std::string> flags;
-    if (cache_ == CacheMode::cold && flush_bytes() < wanted_flush_bytes()) flags.push_back("flush_below_2x_llc");
-    if (preempted_) flags.push_back("preempted");
+    if (cache_ == CacheMode::cold && flush_bytes() < wanted_flush_bytes())
+      flags.push_back("flush_below_2x_llc");
+    if (busy_) flags.push_back("preempted");
     return flags;
   }
 
@@ -238,7 +240,7 @@ class CpuBackend final : public Backend {
   char* flush_ = nullptr;
   CacheMode cache_ = CacheMode::cold;
   int void_in_a_row_ = 0;
-  bool preempted_ = false;
+  bool busy_ = false;
 };
 
 }  // namespace

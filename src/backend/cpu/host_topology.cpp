@@ -126,7 +126,8 @@ std::vector<int> one_cpu_a_core(const std::vector<int>& affinity, const ReadText
     if (taken.count(cpu)) continue;
     cpus.push_back(cpu);
     taken.insert(cpu);
-    for (const int sibling : parse_cpu_list(read(cpu_dir(cpu) + "/topology/thread_siblings_list").value_or("")))
+    for (const int sibling :
+         parse_cpu_list(read(cpu_dir(cpu) + "/topology/thread_siblings_list").value_or("")))
       taken.insert(sibling);
   }
   return cpus;

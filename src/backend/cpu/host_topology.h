@@ -18,7 +18,8 @@ std::optional<std::string> read_text_file(const std::string& path);
 
 struct HostTopology {
   // Logical CPUs to pin to, one a physical core (its first allowed hardware thread), at most as many as the
-  // cgroup's CPU quota pays for (rounded down, at least one: half a core would only be throttled). Never empty.
+  // cgroup's CPU quota pays for (rounded down, at least one: half a core would only be throttled). Never
+  // empty.
   std::vector<int> cpus;
   // Bytes. Caches of one core; llc_bytes sums the distinct last-level caches of `cpus`. Where sysfs says
   // nothing: 32 KiB, 1 MiB, 32 MiB.
@@ -37,7 +38,8 @@ HostTopology probe_host();
 // sched_getaffinity of the calling thread.
 std::vector<int> allowed_cpus();
 
-// CPUs' worth of time that the cgroups (v1 and v2, every level that is visible) grant; nothing when unlimited.
+// CPUs' worth of time that the cgroups (v1 and v2, every level that is visible) grant; nothing when
+// unlimited.
 std::optional<double> cpu_quota(const ReadText& read);
 
 // Bytes: the least of MemAvailable and each visible cgroup level's limit minus its usage, page cache that can

@@ -1,0 +1,79 @@
+// The roof: reads the bytes of K and V once on all cores and computes nothing.
+#include <atomic>
+
+#include "core/error.h"
+#include "core/variant.h"
+#include "cpu/detail/simd_targets.h"
+#include "cpu/detail/work_queue.h"
+
+namespace fdbench::variants {
+namespace {
+
+// Bytes a rank takes at a time.
+constexpr std::int64_t kBlock = std::int64_t{1} << 18;
+
+class Read final : public Prepared {
+ public:
+  Read(const DecodeArgs& args, const LaunchPlan& plan)
+      : tensors_{static_cast<const char*>(args.k), static_cast<const char*>(args.v)},
+        bytes_(args.seq * args.kv_heads * args.dim * element_bytes(args.dtype)),
+        threads_(static_cast<int>(plan.block.x)),
+        queue_(threads_) {}
+
+  void launch(const LaunchContext& context) override {
+    const std::int64_t blocks = (bytes_ + kBlock - 1) / kBlock;
+    queue_.reset(blocks);
+    const cpu::ReadBytes read = cpu::read_bytes_kernel();
+    context.team->run(threads_, [&](int rank) {
+      std::uint64_t sum = 0;
+      for (std::int64_t block; (block = queue_.next(rank)) >= 0;) {
+        const std::int64_t from = block * kBlock;
+        const std::int64_t count = std::min(kBlock, bytes_ - from);
+        for (const char* tensor : tensors_) sum += read(tensor + from, count);
+      }
+      digest_.fetch_add(sum, std::memory_order_relaxed);
+    });
+  }
+
+ private:
+  const char* tensors_[2];
+  std::int64_t bytes_;  // of each tensor
+  int threads_;
+  cpu::WorkQueue queue_;
+  std::atomic<std::uint64_t> digest_{0};  // visible to other code, so the sums must be made
+};
+
+PlanResult plan_read(const Problem& problem, const DeviceInfo& device, const TuningPoint&) {
+  LaunchPlan plan;
+  plan.grid.x = std::max<std::int64_t>(1, (problem.kv_bytes() + kBlock - 1) / kBlock);
+  plan.block.x = std::max(1, device.sms);
+  plan.merge = "none";
+  return plan;
+}
+
+std::unique_ptr<Prepared> prepare_read(const DecodeArgs& args, const LaunchPlan& plan, const DeviceInfo&) {
+  const std::int64_t row = args.kv_heads * args.dim;
+  if (args.k_seq_stride != row || args.v_seq_stride != row || args.k_head_stride != args.dim ||
+      args.v_head_stride != args.dim) {
+    throw Error(Exit::failed, "cpu_read reads dense K and V, not strided ones");
+  }
+  return std::make_unique<Read>(args, plan);
+}
+
+}  // namespace
+
+extern const Variant cpu_read;
+constinit const Variant cpu_read = {
+    .name = "cpu_read",
+    .backend = BackendKind::cpu,
+    .role = Role::roof,
+    .summary = "streams the bytes of K and V on all cores",
+    .unsupported = [](const Problem& problem, const DeviceInfo&) -> std::optional<std::string> {
+      if (problem.dim % 32 == 0) return std::nullopt;
+      return "dim must be a multiple of 32, not " + std::to_string(problem.dim);
+    },
+    .plan = plan_read,
+    .prepare = prepare_read,
+};
+
+}  // namespace fdbench::variants
