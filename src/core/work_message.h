@@ -26,6 +26,7 @@ struct WorkItem {
 struct WorkRequest {
   std::string device = "auto";  // auto, cpu, cuda, cuda:N, fake
   std::string script;           // fake only: the file that scripts it
+  bool dirty_flush = false;     // evict by writing, to show what that does to what follows
   bool survey = false;
   std::vector<Problem> shapes;  // survey only
   Problem problem;              // otherwise
