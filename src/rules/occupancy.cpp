@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "core/variant.h"
 #include "rules/int_math.h"
 
 namespace fdbench::rules {
@@ -35,7 +36,7 @@ std::string misfit(std::int64_t needed, const char* what, const char* whose, std
 }
 
 // Why no CTA can run whatever else is on the multiprocessor; empty when one can.
-std::string misfit_reason(const KernelResources& kernel, const SmLimits& limits) {
+std::string misfit_reason(const CtaResources& kernel, const SmLimits& limits) {
   if (limits.threads_per_sm < kWarp || limits.ctas_per_sm <= 0 || limits.regs_per_sm <= 0 ||
       limits.smem_per_sm <= 0) {
     return "the device states no multiprocessor limits";
@@ -80,6 +81,13 @@ SmLimits sm_limits(const DeviceInfo& device) {
   return limits;
 }
 
+CtaResources cta_resources(const KernelResources& declared) {
+  return {.regs_per_thread = declared.registers,
+          .threads = declared.threads,
+          .static_smem = declared.static_smem,
+          .dynamic_smem = declared.dynamic_smem};
+}
+
 std::string_view to_string(OccupancyLimit limit) {
   switch (limit) {
     case OccupancyLimit::ctas:
@@ -94,7 +102,7 @@ std::string_view to_string(OccupancyLimit limit) {
   return "?";
 }
 
-Occupancy occupancy(const KernelResources& kernel, const SmLimits& limits) {
+Occupancy occupancy(const CtaResources& kernel, const SmLimits& limits) {
   Occupancy result;
   result.reason = misfit_reason(kernel, limits);
   if (!result.reason.empty()) return result;
@@ -141,7 +149,7 @@ Occupancy occupancy(const KernelResources& kernel, const SmLimits& limits) {
   return result;
 }
 
-Occupancy occupancy(const KernelResources& kernel, const DeviceInfo& device) {
+Occupancy occupancy(const CtaResources& kernel, const DeviceInfo& device) {
   return occupancy(kernel, sm_limits(device));
 }
 

@@ -8,6 +8,10 @@
 
 #include "core/device_info.h"
 
+namespace fdbench {
+struct KernelResources;
+}
+
 namespace fdbench::rules {
 
 // What one multiprocessor has to give. Bytes, registers of 32 bits, threads.
@@ -31,13 +35,16 @@ std::optional<SmLimits> sm_limits(int cc);
 // The limits that a device reports of itself. All zero for a CPU: occupancy() then says so.
 SmLimits sm_limits(const DeviceInfo& device);
 
-// What one CTA of a kernel takes.
-struct KernelResources {
+// What one CTA takes.
+struct CtaResources {
   int regs_per_thread = 0;        // 0: not known, then registers limit nothing
   int threads = 0;                // a CTA; a part of a warp counts as a whole one
   std::int64_t static_smem = 0;   // bytes
   std::int64_t dynamic_smem = 0;  // bytes
 };
+
+// What a CTA takes of the most that a variant declares for an architecture.
+CtaResources cta_resources(const KernelResources& declared);
 
 enum class OccupancyLimit { ctas, threads, registers, shared_memory };
 
@@ -64,7 +71,7 @@ struct Occupancy {
 //   registers:     floor(4 * floor(regs_per_sm / 4 / roundup(32 * regs, 256)) / warps): given out by 256 a
 //   warp, within a quarter shared memory: floor(smem_per_sm / roundup(static + dynamic + reserved, 128))
 // Nonsense (no threads, negative sizes, a device without limits) is an answer of 0 with its reason.
-Occupancy occupancy(const KernelResources& kernel, const SmLimits& limits);
-Occupancy occupancy(const KernelResources& kernel, const DeviceInfo& device);
+Occupancy occupancy(const CtaResources& kernel, const SmLimits& limits);
+Occupancy occupancy(const CtaResources& kernel, const DeviceInfo& device);
 
 }  // namespace fdbench::rules

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/variant.h"
+
 namespace fdbench::rules {
 namespace {
 
@@ -123,6 +125,19 @@ TEST(Occupancy, TakesADevicesOwnLimits) {
   EXPECT_EQ(occupancy({.threads = 128, .dynamic_smem = 32784}, device).ctas_per_sm, 3);
   EXPECT_EQ(occupancy({.threads = 128, .static_smem = 64, .dynamic_smem = 49176}, device).reason,
             "a CTA needs 49240 bytes of shared memory, and it can have at most 49152");
+}
+
+TEST(Occupancy, TakesWhatAVariantDeclares) {
+  KernelResources declared;
+  declared.registers = 40;
+  declared.threads = 128;
+  declared.static_smem = 64;
+  declared.dynamic_smem = 49176;
+  const CtaResources cta = cta_resources(declared);
+  EXPECT_EQ(cta.regs_per_thread, 40);
+  EXPECT_EQ(cta.threads, 128);
+  EXPECT_EQ(cta.static_smem, 64);
+  EXPECT_EQ(cta.dynamic_smem, 49176);
 }
 
 TEST(Occupancy, LimitsHaveNames) {
