@@ -74,9 +74,9 @@ __global__ void __launch_bounds__(seed::kThreads)
 }
 
 constexpr KernelResources kResources[] = {
-    seed::resources(kKernel, "flash_decode_tma_kernel", 90, 6),  device::combine_resources(90),
-    seed::resources(kKernel, "flash_decode_tma_kernel", 100, 6), device::combine_resources(100),
-    seed::resources(kKernel, "flash_decode_tma_kernel", 120, 3), device::combine_resources(120),
+    seed::resources(kKernel, "flash_decode_tma_kernel", 90, 64, 6),  device::combine_resources(90),
+    seed::resources(kKernel, "flash_decode_tma_kernel", 100, 72, 6), device::combine_resources(100),
+    seed::resources(kKernel, "flash_decode_tma_kernel", 120, 80, 3), device::combine_resources(120),
 };
 
 std::optional<std::string> unsupported(const Problem& problem, const DeviceInfo& device) {
@@ -88,7 +88,8 @@ PlanResult plan(const Problem& problem, const DeviceInfo& device, const TuningPo
 }
 
 std::unique_ptr<Prepared> prepare(const DecodeArgs& args, const LaunchPlan& launch_plan, const DeviceInfo&) {
-  return seed::prepare(args, launch_plan, flash_decode_tma_kernel<64>, flash_decode_tma_kernel<128>);
+  return std::make_unique<seed::PreparedTma>(
+      args.dim == 64 ? flash_decode_tma_kernel<64> : flash_decode_tma_kernel<128>, args, launch_plan);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The host's half of the seed kernels: tensor maps and attributes once, then two kernels a launch.
+// The host's half of the kernels that share seed_plan.h: tensor maps and attributes once, then two kernels a
+// launch.
 #pragma once
 
 #include <cuda.h>
@@ -19,44 +20,80 @@
 
 namespace fdbench::seed {
 
-using DecodeKernel = void (*)(CUtensorMap, CUtensorMap, Params);
-using CombineKernel = void (*)(device::CombineParams);
+// Checked, because the kernels load 16 bytes at a time.
+inline void require_aligned(const char* what, const void* base, std::int64_t stride) {
+  if (reinterpret_cast<std::uintptr_t>(base) % 16 != 0 || stride % 8 != 0) {
+    throw Error(Exit::failed, std::string(what) + " must lie on multiples of 16 bytes, strides included");
+  }
+}
 
-// Both kernels for one head dimension.
-struct Kernels {
-  DecodeKernel decode = nullptr;
-  CombineKernel combine = nullptr;
+inline Params decode_params(const DecodeArgs& args, const LaunchPlan& plan) {
+  require_aligned("q", args.q, args.q_head_stride);
+  const std::int64_t items = args.heads * plan.splits;
+  Params params{};
+  params.q = static_cast<const __nv_bfloat16*>(args.q);
+  params.partial_o = static_cast<float*>(args.scratch);
+  params.partial_lse2 = params.partial_o + items * args.dim;
+  params.q_head_stride = args.q_head_stride;
+  params.items = static_cast<std::uint32_t>(items);
+  params.splits = static_cast<std::uint32_t>(plan.splits);
+  params.group = static_cast<std::uint32_t>(args.heads / args.kv_heads);
+  params.seq = static_cast<std::int32_t>(args.seq);
+  params.chunk = static_cast<std::int32_t>(plan.chunk);
+  params.scale_log2 = args.scale * device::kLog2E;
+  return params;
+}
+
+// The merging kernel, ready: one CTA a head. Of an empty cache it merges nothing, and no other kernel runs.
+class Combine {
+ public:
+  Combine(const DecodeArgs& args, const LaunchPlan& plan, const Params& params)
+      : kernel_(args.dim == 64 ? device::combine_partials_kernel<64> : device::combine_partials_kernel<128>),
+        heads_(static_cast<unsigned>(args.heads)) {
+    params_.partial_o = params.partial_o;
+    params_.partial_lse2 = params.partial_lse2;
+    params_.o = static_cast<__nv_bfloat16*>(args.o);
+    params_.lse = args.lse;
+    params_.o_head_stride = args.o_head_stride;
+    params_.splits = args.seq > 0 ? static_cast<int>(plan.splits) : 0;
+  }
+
+  void launch(cudaStream_t stream) const {
+    kernel_<<<heads_, device::kCombineThreads, 0, stream>>>(params_);
+    FDBENCH_CUDA_CHECK_LAUNCH(combine_partials_kernel);
+  }
+
+ private:
+  void (*kernel_)(device::CombineParams);
+  unsigned heads_;
+  device::CombineParams params_{};
 };
 
-class PreparedSeed final : public Prepared {
+// Lets `kernel` have `bytes` of dynamic shared memory, and prefers shared memory to L1.
+template <class Kernel>
+void allow_smem(Kernel* kernel, std::int64_t bytes) {
+  FDBENCH_CUDA_CHECK(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+  FDBENCH_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                          cudaSharedmemCarveoutMaxShared));
+}
+
+inline dim3 grid_of(const LaunchPlan& plan) {
+  return {static_cast<unsigned>(plan.grid.x), static_cast<unsigned>(plan.grid.y)};
+}
+
+using TmaKernel = void (*)(CUtensorMap, CUtensorMap, Params);
+
+class PreparedTma final : public Prepared {
  public:
-  PreparedSeed(const Kernels& kernels, const DecodeArgs& args, const LaunchPlan& plan)
-      : kernels_(kernels),
-        grid_(static_cast<unsigned>(plan.grid.x), static_cast<unsigned>(plan.grid.y)),
-        heads_(static_cast<unsigned>(args.heads)),
-        smem_(static_cast<std::size_t>(plan.dynamic_smem)),
-        has_tokens_(args.seq > 0) {
-    const std::int64_t items = args.heads * plan.splits;
-    params_.q = static_cast<const __nv_bfloat16*>(args.q);
-    params_.partial_o = static_cast<float*>(args.scratch);
-    params_.partial_lse2 = params_.partial_o + items * args.dim;
-    params_.q_head_stride = args.q_head_stride;
-    params_.items = static_cast<std::uint32_t>(items);
-    params_.splits = static_cast<std::uint32_t>(plan.splits);
-    params_.group = static_cast<std::uint32_t>(args.heads / args.kv_heads);
-    params_.seq = static_cast<std::int32_t>(args.seq);
-    params_.chunk = static_cast<std::int32_t>(plan.chunk);
-    params_.scale_log2 = args.scale * 1.4426950408889634f;
-
-    combine_.partial_o = params_.partial_o;
-    combine_.partial_lse2 = params_.partial_lse2;
-    combine_.o = static_cast<__nv_bfloat16*>(args.o);
-    combine_.lse = args.lse;
-    combine_.o_head_stride = args.o_head_stride;
-    combine_.splits = has_tokens_ ? static_cast<int>(plan.splits) : 0;
-
-    // No tensor map describes an empty cache: the merge of nothing is all there is to launch.
-    if (!has_tokens_) return;
+  // `kernel`: of the args' head dimension.
+  PreparedTma(TmaKernel kernel, const DecodeArgs& args, const LaunchPlan& plan)
+      : kernel_(kernel),
+        params_(decode_params(args, plan)),
+        combine_(args, plan, params_),
+        grid_(grid_of(plan)),
+        smem_(static_cast<std::size_t>(plan.dynamic_smem)) {
+    if (params_.seq == 0) return;  // which no tensor map can describe
     const auto map = [&](const void* base, std::int64_t seq_stride, std::int64_t head_stride) {
       return cuda::encode_kv_map({.base = base,
                                   .dtype = args.dtype,
@@ -69,43 +106,26 @@ class PreparedSeed final : public Prepared {
     };
     k_map_ = map(args.k, args.k_seq_stride, args.k_head_stride);
     v_map_ = map(args.v, args.v_seq_stride, args.v_head_stride);
-    FDBENCH_CUDA_CHECK(cudaFuncSetAttribute(kernels_.decode, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(plan.dynamic_smem)));
-    FDBENCH_CUDA_CHECK(cudaFuncSetAttribute(kernels_.decode, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                            cudaSharedmemCarveoutMaxShared));
+    allow_smem(kernel_, plan.dynamic_smem);
   }
 
   void launch(const LaunchContext& context) override {
     const cudaStream_t stream = static_cast<cudaStream_t>(context.stream);
-    if (has_tokens_) {
-      kernels_.decode<<<grid_, kThreads, smem_, stream>>>(k_map_, v_map_, params_);
-      FDBENCH_CUDA_CHECK_LAUNCH(the seed kernel);
+    if (params_.seq > 0) {
+      kernel_<<<grid_, kThreads, smem_, stream>>>(k_map_, v_map_, params_);
+      FDBENCH_CUDA_CHECK_LAUNCH(the decode kernel);
     }
-    kernels_.combine<<<heads_, device::kCombineThreads, 0, stream>>>(combine_);
-    FDBENCH_CUDA_CHECK_LAUNCH(combine_partials_kernel);
+    combine_.launch(stream);
   }
 
  private:
   CUtensorMap k_map_{};
   CUtensorMap v_map_{};
-  Params params_{};
-  device::CombineParams combine_{};
-  Kernels kernels_;
+  TmaKernel kernel_;
+  Params params_;
+  Combine combine_;
   dim3 grid_;
-  unsigned heads_;
   std::size_t smem_;
-  bool has_tokens_;
 };
-
-// `dim64` and `dim128`: the kernels for those head dimensions.
-inline std::unique_ptr<Prepared> prepare(const DecodeArgs& args, const LaunchPlan& plan, DecodeKernel dim64,
-                                         DecodeKernel dim128) {
-  if (reinterpret_cast<std::uintptr_t>(args.q) % 16 != 0 || args.q_head_stride % 8 != 0) {
-    throw Error(Exit::failed, "q and each of its heads must start at a multiple of 16 bytes");
-  }
-  const Kernels kernels = args.dim == 64 ? Kernels{dim64, device::combine_partials_kernel<64>}
-                                         : Kernels{dim128, device::combine_partials_kernel<128>};
-  return std::make_unique<PreparedSeed>(kernels, args, plan);
-}
 
 }  // namespace fdbench::seed

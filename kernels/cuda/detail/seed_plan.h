@@ -1,5 +1,5 @@
-// The plan that the seed kernels (flash_decode_tma, flash_decode_tma_dbf_k) share: how the work is cut and
-// what one CTA holds. Pure, plain C++.
+// The plan that the seed kernels (flash_decode_tma, flash_decode_tma_dbf_k) and flash_decode_cp_async share:
+// how the work is cut and what one CTA holds. Pure, plain C++.
 //
 // An item is one chunk of one query head: `chunk` tokens, the head's last one maybe fewer, 64 at a time. The
 // axes `chunk` (C) and `sm_multiple` (M) choose:
@@ -47,25 +47,26 @@ inline constexpr std::array<Axis, 2> kAxes = {{
 // What tells the kernels apart.
 struct Kernel {
   std::string_view name;
-  int k_buffers = 1;  // tiles of K in shared memory; of V there is one
+  int k_buffers = 1;  // tiles of K in shared memory
+  int v_buffers = 1;
+  bool tma = true;  // the copy engine brings them, each on an mbarrier of its own; else cp.async does
 };
 
 FDBENCH_HOST_DEVICE constexpr std::int64_t tile_bytes(std::int64_t dim) {
   return kTile * dim * 2;
 }
 
-// Tiles, and an 8-byte barrier for each. The kernels lay them out in this order: K, V, barriers.
+// Tiles, and with TMA an 8-byte barrier for each. The kernels lay them out in this order: K, V, barriers.
 constexpr std::int64_t dynamic_smem(const Kernel& kernel, std::int64_t dim) {
-  return (kernel.k_buffers + 1) * (tile_bytes(dim) + 8);
+  return (kernel.k_buffers + kernel.v_buffers) * (tile_bytes(dim) + (kernel.tma ? 8 : 0));
 }
 
-// What a kernel declares: one source, the same bounds on each architecture but for the CTAs that its tiles
-// leave room for.
-constexpr KernelResources resources(const Kernel& kernel, std::string_view function, int cc,
+// What a kernel declares for one architecture, at its largest head dimension.
+constexpr KernelResources resources(const Kernel& kernel, std::string_view function, int cc, int registers,
                                     int ctas_per_sm) {
   return {.kernel = function,
           .cc = cc,
-          .registers = 80,
+          .registers = registers,
           .dynamic_smem = static_cast<int>(dynamic_smem(kernel, 128)),
           .threads = kThreads,
           .ctas_per_sm = ctas_per_sm};
@@ -82,8 +83,10 @@ constexpr std::int64_t scratch_bytes(std::int64_t items, std::int64_t dim) {
 inline std::optional<std::string> unsupported(const Kernel& kernel, const Problem& problem,
                                               const DeviceInfo& device) {
   const std::string name(kernel.name);
-  if (device.cc < 90) {
-    return name + " copies by TMA, which compute capability 9.0 brought; this device has " +
+  if (device.cc < (kernel.tma ? 90 : 80)) {
+    return name +
+           (kernel.tma ? " copies by TMA, which compute capability 9.0 brought; this device has "
+                       : " copies by cp.async, which compute capability 8.0 brought; this device has ") +
            std::to_string(device.cc / 10) + "." + std::to_string(device.cc % 10);
   }
   if (problem.dtype != Dtype::bf16) {
@@ -152,7 +155,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   plan.chunk = split.chunk;
   plan.splits = split.splits;
   plan.tile = kTile;
-  plan.stages = kernel.k_buffers;
+  plan.stages = kernel.k_buffers + kernel.v_buffers;
   plan.dynamic_smem = dynamic_smem(kernel, problem.dim);
   plan.merge = "kernel";
   plan.scratch_bytes = scratch_bytes(items, problem.dim);

@@ -15,6 +15,8 @@ namespace {
 constexpr seed::Kernel kSingle{.name = "flash_decode_tma", .k_buffers = 1};
 constexpr seed::Kernel kDouble{.name = "flash_decode_tma_dbf_k", .k_buffers = 2};
 
+constexpr seed::Kernel kAmpere{.name = "flash_decode_cp_async", .k_buffers = 2, .v_buffers = 2, .tma = false};
+
 DeviceInfo device(int cc, int sms, std::int64_t smem_per_sm, std::int64_t smem_per_block) {
   DeviceInfo info;
   info.kind = BackendKind::cuda;
@@ -79,7 +81,7 @@ TEST(SeedPlan, EveryFieldAtTheSeedsOwnRule) {
   EXPECT_EQ(plan.chunk, 1024);
   EXPECT_EQ(plan.splits, 8);
   EXPECT_EQ(plan.tile, 64);
-  EXPECT_EQ(plan.stages, 2);
+  EXPECT_EQ(plan.stages, 3);  // two tiles of K, one of V
   EXPECT_EQ(plan.dynamic_smem, 3 * 64 * 128 * 2 + 3 * 8);
   EXPECT_FALSE(plan.cooperative);
   EXPECT_EQ(plan.merge, "kernel");
@@ -223,20 +225,41 @@ TEST(SeedPlan, UnsupportedSaysWhy) {
   expect_in(seed::unsupported(kSingle, problem(seed::kMaxSeq + 1), h200()).value_or(""), "32 bits");
 }
 
+TEST(SeedPlan, WithoutTmaItRunsFromAmpereOn) {
+  const DeviceInfo a100 = device(80, 108, 164 * 1024, 163 * 1024);
+  EXPECT_FALSE(seed::unsupported(kAmpere, problem(8192), a100));
+  EXPECT_FALSE(seed::unsupported(kAmpere, problem(8192), h200()));
+  expect_in(seed::unsupported(kAmpere, problem(8192), device(75, 40, 64 * 1024, 64 * 1024)).value_or(""),
+            "has 7.5");
+  const LaunchPlan plan = planned(seed::plan(kAmpere, problem(8192), a100, {}));
+  EXPECT_EQ(plan.chunk, 2048);  // c = 1213
+  EXPECT_EQ(plan.grid, (Extent3{4, 32, 1}));
+  EXPECT_EQ(plan.stages, 4);
+  EXPECT_EQ(plan.dynamic_smem, 4 * 64 * 128 * 2);
+  EXPECT_EQ(planned(seed::plan(kAmpere, problem(8192), laptop_5060(), {})).dynamic_smem, 65536);
+}
+
 #if FDBENCH_HAVE_CUDA
 
 }  // namespace
 namespace variants {
+extern const Variant flash_decode_cp_async;
 extern const Variant flash_decode_tma;
 extern const Variant flash_decode_tma_dbf_k;
 }  // namespace variants
 namespace {
 
 TEST(SeedVariants, PlanThroughTheTablesDoor) {
-  for (const Variant* variant : {&variants::flash_decode_tma, &variants::flash_decode_tma_dbf_k}) {
-    const bool single = variant == &variants::flash_decode_tma;
-    EXPECT_EQ(variant->name, single ? kSingle.name : kDouble.name);
-    EXPECT_EQ(planned(make_plan(*variant, problem(8192), h200(), {})).dynamic_smem, single ? 32784 : 49176);
+  const struct {
+    const Variant* variant;
+    const seed::Kernel* kernel;
+  } cases[] = {{&variants::flash_decode_tma, &kSingle},
+               {&variants::flash_decode_tma_dbf_k, &kDouble},
+               {&variants::flash_decode_cp_async, &kAmpere}};
+  for (const auto& [variant, kernel] : cases) {
+    EXPECT_EQ(variant->name, kernel->name);
+    EXPECT_EQ(planned(make_plan(*variant, problem(8192), h200(), {})).dynamic_smem,
+              seed::dynamic_smem(*kernel, 128));
     EXPECT_EQ(planned(make_plan(*variant, problem(8192), h200(), point(256, 4))).grid, (Extent3{528, 1, 1}));
     expect_in(refused(make_plan(*variant, problem(8192), h200(), point(8192))), "chunk=8192");
     expect_in(refused(make_plan(*variant, problem(8192, 32, 32, 80), h200(), {})), "not 80");
@@ -245,7 +268,8 @@ TEST(SeedVariants, PlanThroughTheTablesDoor) {
 
 // No kernel over sm_120's limits, and as many CTAs a multiprocessor as declared.
 TEST(SeedVariants, DeclaredResourcesHoldOnEachArchitecture) {
-  for (const Variant* variant : {&variants::flash_decode_tma, &variants::flash_decode_tma_dbf_k}) {
+  for (const Variant* variant :
+       {&variants::flash_decode_tma, &variants::flash_decode_tma_dbf_k, &variants::flash_decode_cp_async}) {
     for (const int cc : {90, 100, 120}) {
       int kernels = 0;
       for (const KernelResources& declared : variant->resources) {
