@@ -185,6 +185,7 @@ std::string encode(const WorkRequest& request) {
   Json out;
   out["device"] = request.device;
   out["script"] = request.script;
+  out["dirty_flush"] = request.dirty_flush;
   out["survey"] = request.survey;
   Json shapes = Json::array();
   for (const Problem& shape : request.shapes) shapes.push_back(io::json_of(shape));
@@ -210,6 +211,7 @@ WorkRequest decode_request(std::string_view line) {
   WorkRequest request;
   request.device = root.at("device").text();
   request.script = root.at("script").text();
+  request.dirty_flush = root.at("dirty_flush").boolean();
   request.survey = root.at("survey").boolean();
   const Cursor shapes = root.at("shapes");
   request.shapes = read_list<Problem>(shapes, read_extents);
