@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -55,8 +54,8 @@ struct Split {
   // Splits that the rule's own code launches. More than `splits` where some of those get no token (fa3 and
   // fixed do that), or where it deals tokens in a way that no single chunk length gives.
   std::int64_t upstream_splits = 0;
-  std::string error =
-      {};  // why there is no answer, a sentence without its full stop; empty when there is one
+  // Why there is no answer: a sentence without its full stop. Empty when there is one.
+  std::string error = {};
 
   bool ok() const { return error.empty(); }
   bool operator==(const Split&) const = default;
