@@ -24,8 +24,8 @@ Split flashinfer_rule(const SplitInput& input);
 struct FlashinferCta {
   std::int64_t threads = 0;
   std::int64_t dynamic_smem = 0;  // bytes
-  std::string error =
-      {};  // group not in 1, 2, 3, 4, 6, 8; dim not in 64, 128, 256, 512; elements of other than 2 bytes
+  // Group not in 1, 2, 3, 4, 6, 8; dim not in 64, 128, 256, 512; elements of other than 2 bytes
+  std::string error = {};
 
   bool ok() const { return error.empty(); }
 };

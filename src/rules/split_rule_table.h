@@ -27,8 +27,8 @@ std::span<const SplitRule> split_rules();
 struct NamedSplitRule {
   const SplitRule* rule = nullptr;
   std::int64_t argument = 0;
-  std::string error =
-      {};  // a sentence without its full stop: what was wrong with the name and what would be right
+  // A sentence without its full stop: what was wrong with the name and what would be right
+  std::string error = {};
 
   bool ok() const { return rule != nullptr; }
   std::string name() const;  // as found again: "seed", "sm_multiple:2"; empty without a rule
