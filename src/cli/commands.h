@@ -1,0 +1,27 @@
+// The subcommands, one file each. `add_*` declares flags and help on `app` and returns what to do when it was the one.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fdbench::cli {
+
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<Exit()> execute;
+};
+
+Command add_run(CLI::App& parent, const std::vector<std::string>& argv);
+Command add_sweep(CLI::App& parent, const std::vector<std::string>& argv);
+Command add_verify(CLI::App& parent, const std::vector<std::string>& argv);
+Command add_list(CLI::App& parent);
+Command add_worker(CLI::App& parent);  // hidden: what the runner starts
+
+}  // namespace fdbench::cli

@@ -1,0 +1,193 @@
+#include "cli/measure_command.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+
+#include "backend/fake/fake_backend.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/result_writer.h"
+#include "cli/run_info.h"
+#include "cli/variant_table.h"
+#include "io/work_codec.h"
+#include "report/table.h"
+
+namespace fdbench::cli {
+
+namespace {
+
+bench::WorkerProtocol worker_protocol() {
+  bench::WorkerProtocol protocol;
+  // This very binary, also when another has been built over it meanwhile.
+  protocol.argv = {"/proc/self/exe", "worker"};
+  protocol.encode_request = [](const WorkRequest& request) { return io::encode(request); };
+  protocol.decode_event = io::decode_event;
+  return protocol;
+}
+
+VariantTable table_for(const bench::RunSettings& settings) {
+  return settings.script.empty() ? variant_table() : fake_variant_table();
+}
+
+std::string names_of(VariantTable table) {
+  std::string names;
+  for (const Variant* variant : table) {
+    if (variant->role != Role::oracle) names += (names.empty() ? "" : ", ") + std::string(variant->name);
+  }
+  return names;
+}
+
+// Every row that any device might measure: the survey leaves out what is not for its own.
+std::vector<WorkItem> possible_items(const MeasureCommand& command, VariantTable table) {
+  std::vector<WorkItem> items;
+  for (const Variant* variant : table) {
+    if (variant->role == Role::oracle) continue;
+    if (variant->role != Role::candidate) {
+      items.push_back({std::string(variant->name), {}});
+    } else if (command.variants.empty() ||
+               std::find(command.variants.begin(), command.variants.end(), variant->name) != command.variants.end()) {
+      for (const TuningPoint& point : command.points) items.push_back({std::string(variant->name), point});
+    }
+  }
+  return items;
+}
+
+void check_names(const MeasureCommand& command, VariantTable table) {
+  for (const std::string& name : command.variants) {
+    if (!find_variant(table, name)) {
+      throw usage_error(fmt::format("--variant {}: no such variant; there are {}", name, names_of(table)));
+    }
+  }
+}
+
+// The rows of every shape on this device: roof, reference, then the candidates.
+std::vector<bench::RowRequest> rows_on(const MeasureCommand& command, VariantTable table, const DeviceInfo& device) {
+  for (const std::string& name : command.variants) {
+    const Variant* variant = find_variant(table, name);
+    if (variant->backend != device.kind) {
+      throw usage_error(fmt::format("--variant {}: it runs on {}, and the device is {}; --device {} would measure it", name,
+                                    to_string(variant->backend), to_string(device.kind), to_string(variant->backend)));
+    }
+  }
+  std::vector<bench::RowRequest> rows;
+  for (const Role role : {Role::roof, Role::reference, Role::candidate}) {
+    for (const WorkItem& item : possible_items(command, table)) {
+      const Variant* variant = find_variant(table, item.variant);
+      if (variant->backend != device.kind || variant->role != role) continue;
+      rows.push_back({variant, item.tuning, item.tuning.empty() ? "default" : "flag"});
+    }
+  }
+  return rows;
+}
+
+std::string gigabytes(std::int64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9); }
+
+void check_memory(const bench::Survey& survey, const std::vector<Problem>& shapes) {
+  for (std::size_t s = 0; s < shapes.size(); ++s) {
+    const auto& memory = survey.memory[s];
+    if (memory.needed > memory.available) {
+      const Problem& p = shapes[s];
+      throw usage_error(fmt::format(
+          "--seq {} --heads {} --kv-heads {} --dim {}: needs {} of memory (inputs, flush buffer, workspaces, oracle), and {} "
+          "has {} available; choose a smaller shape",
+          p.seq, p.heads, p.kv_heads, p.dim, gigabytes(memory.needed), survey.device.name, gigabytes(memory.available)));
+    }
+  }
+}
+
+// The table goes to stdout, or to stderr when something else takes stdout.
+std::FILE* table_stream(const OutputOptions& output) { return output.stdout_taken() ? stderr : stdout; }
+
+bool use_color(const OutputOptions& output) {
+  const char* none = std::getenv("NO_COLOR");
+  return !output.no_color && (!none || !*none) && isatty(fileno(table_stream(output)));
+}
+
+}  // namespace
+
+Exit exit_for_rows(const std::vector<ResultRecord>& rows, bool fail_noisy) {
+  const auto any = [&](const auto& holds) { return std::any_of(rows.begin(), rows.end(), holds); };
+  if (any([](const ResultRecord& row) { return row.status == Status::incorrect; })) return Exit::wrong_result;
+  if (fail_noisy && any([](const ResultRecord& row) {
+        return row.time && row.time->stop != "converged" && row.time->stop != "fixed_rounds";
+      })) {
+    return Exit::too_noisy;
+  }
+  if (any([](const ResultRecord& row) { return row.status == Status::failed || row.status == Status::timeout; })) {
+    return Exit::failed;
+  }
+  const bool measured =
+      any([](const ResultRecord& row) { return row.status == Status::ok && row.role == Role::candidate; });
+  return measured ? Exit::good : Exit::failed;
+}
+
+Exit measure(const MeasureCommand& command) {
+  watch_for_interrupts();
+  const VariantTable table = table_for(command.settings);
+  check_names(command, table);
+  const bench::WorkerProtocol protocol = worker_protocol();
+  const bench::Survey survey = bench::survey(protocol, command.settings, command.shapes, possible_items(command, table),
+                                             interrupted());
+  check_memory(survey, command.shapes);
+  const std::vector<bench::RowRequest> rows = rows_on(command, table, survey.device);
+
+  ResultFile file;
+  file.run = make_run_info(command.name, command.argv, survey.device, command.settings.measure,
+                           command.settings.processes);
+  ResultWriter writer(command.output, file.run);
+  std::vector<bench::ShapeWork> work;
+  for (const Problem& shape : command.shapes) work.push_back({shape, rows});
+
+  std::FILE* out = table_stream(command.output);
+  const report::TableStyle style{use_color(command.output)};
+  if (!command.output.quiet) fmt::print(out, "{}\n", report::device_line(file.run, survey.why));
+  Progress progress(work, command.settings, !command.output.quiet && isatty(fileno(stderr)));
+
+  std::set<std::string> printed;
+  int current_process = 0;
+  bench::RunObserver observer;
+  observer.shape_begins = [&](int shape, int process) {
+    current_process = process;
+    progress.shape_begins(shape, process);
+  };
+  observer.event = [&](const WorkEvent& event) { progress.event(event); };
+  observer.rows_changed = [&](const std::vector<ResultRecord>& all) {
+    file.results = all;
+    file.run.interrupted = interrupted();
+    writer.write(file);
+    // A shape's table is complete with its last process.
+    if (command.output.quiet || (current_process + 1 < command.settings.processes && !interrupted())) return;
+    progress.clear();
+    report::for_each_shape(all, [&](std::span<const ResultRecord> shape) {
+      if (printed.insert(shape_id(shape.front().problem)).second) {
+        fmt::print(out, "\n{}", report::shape_table(shape, style));
+      }
+    });
+    std::fflush(out);
+  };
+  int left_out = 0;
+  observer.budget_spent = [&](int shapes) { left_out = shapes; };
+
+  file.results = bench::run_shapes(protocol, command.settings, work, observer, interrupted());
+  file.run.interrupted = interrupted();
+  progress.clear();
+  writer.write(file);
+  writer.write_stdout(file);
+  if (left_out > 0) fmt::print(stderr, "fdbench: --budget was spent: {} measurements of a shape were left out\n", left_out);
+  if (!command.output.quiet && !writer.failed()) {
+    for (std::size_t i = 0; i < writer.paths().size(); ++i) fmt::print(out, "{}wrote {}\n", i == 0 ? "\n" : "", writer.paths()[i]);
+  }
+  if (interrupted()) {
+    fmt::print(stderr, "fdbench: interrupted; {} rows were kept\n", file.results.size());
+    return Exit::interrupted;
+  }
+  if (writer.failed()) return Exit::not_written;
+  return exit_for_rows(file.results, command.fail_noisy);
+}
+
+}  // namespace fdbench::cli

@@ -1,0 +1,32 @@
+// What run, sweep and verify share: from shapes and rows to tables, files and an exit code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/runner.h"
+#include "cli/measure_options.h"
+#include "core/error.h"
+#include "core/result_record.h"
+
+namespace fdbench::cli {
+
+struct MeasureCommand {
+  std::string name;                // the subcommand
+  std::vector<std::string> argv;   // as typed
+  std::vector<Problem> shapes;
+  // Candidates by name; empty: every variant of the device. Roof and reference always take part.
+  std::vector<std::string> variants;
+  std::vector<TuningPoint> points{TuningPoint{}};  // of the candidates: all of them on every shape
+  bench::RunSettings settings;
+  OutputOptions output;
+  bool fail_noisy = false;
+};
+
+// Does it all; throws Error only where nothing could be done.
+Exit measure(const MeasureCommand& command);
+
+// The exit code that rows ask for, the first that applies: wrong_result, too_noisy (only if `fail_noisy`), failed, good.
+Exit exit_for_rows(const std::vector<ResultRecord>& rows, bool fail_noisy);
+
+}  // namespace fdbench::cli

@@ -1,0 +1,41 @@
+// The flags that say how to measure, and where results go.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "bench/runner.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fdbench::cli {
+
+struct MeasureOptions {
+  std::string device = "auto", cache = "cold", timer = "events", script;
+  double max_noise_percent = 1.0;
+  double max_time_s = 3.0;
+  std::optional<int> rounds;
+  int processes = 1;
+  std::optional<double> budget_s;
+  std::optional<double> timeout_s;
+  std::uint64_t seed = 1;
+  bool fail_noisy = false;
+
+  // `timing`: the flags that make sense only where something is timed.
+  void add_to(CLI::App& app, bool timing);
+  // Throws Error (usage) for values that make no sense.
+  bench::RunSettings settings() const;
+};
+
+struct OutputOptions {
+  std::string json, csv, md, directory;
+  bool quiet = false, no_color = false;
+
+  void add_to(CLI::App& app);
+  // Something other than the table takes stdout.
+  bool stdout_taken() const { return json == "-" || csv == "-" || md == "-"; }
+};
+
+}  // namespace fdbench::cli

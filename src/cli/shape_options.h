@@ -1,0 +1,28 @@
+// --seq, --heads, --kv-heads, --dim, --dtype and --suite: the shapes a command works on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/problem.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fdbench::cli {
+
+struct ShapeOptions {
+  std::string seq, heads, kv_heads, dim, dtype = "bf16", suite;
+
+  void add_to(CLI::App& app);
+
+  // The cross product of the flags, seq fastest, or the suite's shapes; --suite default where nothing was given. Throws Error
+  // (usage) naming the flags.
+  std::vector<Problem> problems() const;
+};
+
+// Folders that hold suites/, profiles/, ...: $FDBENCH_CONFIG_DIR, beside the binary, installed, or in the source tree.
+std::vector<std::string> config_directories();
+
+}  // namespace fdbench::cli

@@ -1,0 +1,144 @@
+#include "report/table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace fdbench::report {
+
+namespace {
+
+using Row = std::vector<std::string>;
+
+const Row kHeader = {"variant", "role", "median us", "95 % interval", "GB/s", "of roof", "speedup", "rel. error", "rounds"};
+// Text to the left, numbers to the right.
+const std::vector<bool> kRight = {false, false, true, true, true, true, true, true, true};
+
+// Four significant digits, no exponent.
+std::string microseconds(double ns) {
+  const double us = ns / 1e3;
+  const int decimals = us >= 1000.0 ? 0 : us >= 100.0 ? 1 : us >= 10.0 ? 2 : 3;
+  return fmt::format("{:.{}f}", us, decimals);
+}
+
+std::string name_of(const ResultRecord& row) {
+  return row.tuning.empty() ? row.variant : row.variant + " " + row.tuning.id();
+}
+
+// What stands behind the figures, or in their place.
+std::string remark(const ResultRecord& row) {
+  std::string text;
+  if (row.status != Status::ok) {
+    text = fmt::format("{}: {}", to_string(row.status), row.reason);
+  } else if (!row.reason.empty()) {
+    text = row.reason;
+  }
+  for (const std::string& flag : row.flags) text += (text.empty() ? "" : ", ") + flag;
+  if (row.time && row.time->set_aside > 0) {
+    text += fmt::format("{}{} set aside", text.empty() ? "" : ", ", row.time->set_aside);
+  }
+  if (row.time && row.time->stop == "max_time") text += std::string(text.empty() ? "" : ", ") + "max_time";
+  return text;
+}
+
+Row cells(const ResultRecord& row) {
+  Row out = {name_of(row), std::string(to_string(row.role))};
+  out.resize(kHeader.size(), "-");
+  if (row.time) {
+    out[2] = microseconds(row.time->median);
+    if (row.time->ci95) out[3] = microseconds(row.time->ci95->lo) + " ... " + microseconds(row.time->ci95->hi);
+    if (row.bytes_per_s) out[4] = fmt::format("{:.{}f}", *row.bytes_per_s / 1e9, *row.bytes_per_s < 100e9 ? 2 : 0);
+    if (row.roof_share) out[5] = fmt::format("{:.1f} %", *row.roof_share * 100.0);
+    if (row.speedup) out[6] = fmt::format("{:.2f}x", *row.speedup);
+    out[8] = std::to_string(row.time->n);
+  }
+  if (row.accuracy) {
+    out[7] = std::isfinite(row.accuracy->rel_l2) ? fmt::format("{:.1e}", row.accuracy->rel_l2) : "not finite";
+  }
+  return out;
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  const double value = static_cast<double>(bytes);
+  if (value >= 1e9) return fmt::format("{:.2f} GB", value / 1e9);
+  if (value >= 1e6) return fmt::format("{:.1f} MB", value / 1e6);
+  return fmt::format("{:.1f} kB", value / 1e3);
+}
+
+std::string heading(const ResultRecord& row) {
+  const Problem& p = row.problem;
+  return fmt::format("seq {}, heads {}/{}, dim {}, {}, {} of Q, K, V and O", p.seq, p.heads, p.kv_heads, p.dim,
+                     to_string(p.dtype), bytes_text(row.bytes));
+}
+
+std::string paint(const std::string& text, const char* code, bool color) {
+  return color ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+}
+
+}  // namespace
+
+std::string device_line(const RunInfo& run, const std::string& why) {
+  const DeviceInfo& d = run.device;
+  std::string what = d.kind == BackendKind::cuda
+                         ? fmt::format("{} (cuda:{}, sm_{}, {} multiprocessors, {:.0f} MB L2)", d.name, d.index, d.cc, d.sms,
+                                       static_cast<double>(d.l2_bytes) / 1e6)
+                         : fmt::format("{} ({} cores, {:.0f} MB last-level cache)", d.name, d.sms,
+                                       static_cast<double>(d.l2_bytes) / 1e6);
+  return fmt::format("fdbench {}: {} {}: {}", run.tool.version, to_string(d.kind), what, why);
+}
+
+std::string shape_table(std::span<const ResultRecord> rows, const TableStyle& style) {
+  if (rows.empty()) return {};
+  std::vector<Row> lines{kHeader};
+  for (const ResultRecord& row : rows) lines.push_back(cells(row));
+  std::vector<std::size_t> width(kHeader.size());
+  for (const Row& line : lines) {
+    for (std::size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
+  }
+  std::string out = paint(heading(rows.front()), "1", style.color) + "\n";
+  for (std::size_t r = 0; r < lines.size(); ++r) {
+    std::string text;
+    for (std::size_t c = 0; c < kHeader.size(); ++c) {
+      text += "  ";
+      text += kRight[c] ? fmt::format("{:>{}}", lines[r][c], width[c]) : fmt::format("{:<{}}", lines[r][c], width[c]);
+    }
+    if (r == 0) {
+      out += paint(text, "2", style.color) + "\n";
+      continue;
+    }
+    const ResultRecord& row = rows[r - 1];
+    if (const std::string note = remark(row); !note.empty()) {
+      const bool bad = row.status != Status::ok && row.status != Status::unsupported;
+      text += "  " + paint(note, bad ? "31" : "33", style.color);
+    }
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    out += text + "\n";
+  }
+  return out;
+}
+
+std::string markdown_tables(const ResultFile& file) {
+  const auto escaped = [](std::string text) {
+    for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+    return text;
+  };
+  std::string out;
+  for_each_shape(file.results, [&](std::span<const ResultRecord> rows) {
+    out += "**" + heading(rows.front()) + "**\n\n|";
+    for (const std::string& name : kHeader) out += " " + name + " |";
+    out += " remarks |\n|";
+    for (const bool right : kRight) out += right ? " ---: |" : " :--- |";
+    out += " :--- |\n";
+    for (const ResultRecord& row : rows) {
+      out += "|";
+      for (const std::string& cell : cells(row)) out += " " + escaped(cell) + " |";
+      out += " " + escaped(remark(row)) + " |\n";
+    }
+    out += "\n";
+  });
+  return out;
+}
+
+}  // namespace fdbench::report
