@@ -139,7 +139,8 @@ class Builder : public nlohmann::json_sax<Json> {
 
 std::string description(const Json& value) {
   if (value.is_object()) return "an object";
-  if (value.is_array()) return "an array";
+  if (value.is_array())
+    return value.empty() ? "an empty array" : "an array of " + std::to_string(value.size());
   if (value.is_null()) return "null";
   if (value.is_string()) return "the string " + excerpt(json_string(value.get_ref<const std::string&>()));
   if (value.is_number_float()) return number_text(value.get<double>());
@@ -234,9 +235,8 @@ double Cursor::number() const {
 }
 
 double Cursor::number_at_least(double lo) const {
-  const double value = number();
-  if (value < lo) must_be("a number of at least " + number_text(lo));
-  return value;
+  if (!node_->is_number() || node_->get<double>() < lo) must_be("a number of at least " + number_text(lo));
+  return node_->get<double>();
 }
 
 bool Cursor::boolean() const {

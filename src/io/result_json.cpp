@@ -1,7 +1,9 @@
 #include "io/result_json.h"
 
+#include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "io/file.h"
 #include "io/json_reader.h"
@@ -19,8 +21,8 @@ Json optional_json(const std::optional<double>& value) {
 }
 
 Json json_of(const std::optional<Bounds>& bounds) {
-  if (!bounds) return nullptr;
-  return Json::array({number_or_null(bounds->lo), number_or_null(bounds->hi)});
+  if (!bounds || !std::isfinite(bounds->lo) || !std::isfinite(bounds->hi)) return nullptr;
+  return Json::array({bounds->lo, bounds->hi});
 }
 
 std::optional<Bounds> read_bounds(const Cursor& from, const char* key) {
@@ -98,14 +100,19 @@ Json json_of(const TimeSummary& time) {
 TimeSummary read_time(const Cursor& from) {
   TimeSummary time;
   time.n = from.at("n").integer(0);
-  // Each at least the one before it.
-  double least = 0.0;
-  const auto next = [&](const char* key) { return least = from.at(key).number_at_least(least); };
-  time.min = next("min");
-  time.q1 = next("q1");
-  time.median = next("median");
-  time.q3 = next("q3");
-  time.max = next("max");
+  time.min = from.at("min").number_at_least(0.0);
+  time.q1 = from.at("q1").number();
+  time.median = from.at("median").number();
+  time.q3 = from.at("q3").number();
+  time.max = from.at("max").number();
+  // The median of several processes need not lie between the quartiles of all. Interpolating may cost a bit.
+  constexpr double kSlack = 1.0 + 1e-12;
+  if (time.q1 > time.q3 * kSlack) from.at("q1").must_be("at most q3");
+  const std::pair<const char*, double> middles[] = {
+      {"q1", time.q1}, {"median", time.median}, {"q3", time.q3}};
+  for (const auto& [key, value] : middles) {
+    if (value * kSlack < time.min || value > time.max * kSlack) from.at(key).must_be("between min and max");
+  }
   time.ci95 = read_bounds(from, "ci95");
   time.stop = text_or(from, "stop");
   time.void_samples = count_or(from, "void", 0);
