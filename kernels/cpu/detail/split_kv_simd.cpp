@@ -1,0 +1,447 @@
+// cpu_split_kv in SIMD: compiled once for each instruction set that Highway knows for this architecture.
+#if defined(FDBENCH_HAVE_HIGHWAY)
+
+// Arrays of vectors need vectors of a fixed size.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/detail/split_kv_simd.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h, as Highway asks.
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <limits>
+
+#include "cpu/detail/power_of_two.h"
+#include "cpu/detail/rows.h"
+#include "cpu/detail/simd_targets.h"
+#include "cpu/detail/split_kv.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fdbench::cpu::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+
+SplitKvKernels split_kv_table() {
+  return split_kv_plain();
+}
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::CappedTag<float, 16>;
+using VF = hn::Vec<DF>;
+using DU = hn::RebindToUnsigned<DF>;
+constexpr std::int64_t kN = hn::MaxLanes(DF());
+static_assert(kN >= 4 && kN <= 16);
+
+// Rows and query heads that a block keeps in registers: with 16 of these, two heads' sums and a half of each
+// row; with 32, four heads'.
+constexpr int kTokens = 4;
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE2
+constexpr int kMostHeads = 2;
+#else
+constexpr int kMostHeads = 4;
+#endif
+
+// Half (0 or 1) of the 2 * kN elements from `from`. bf16: the even elements, then the odd ones, as shifts of
+// 32-bit words give them; fp16: the first kN, then the others. Query and accumulators follow the same order.
+template <Dtype dtype, int half>
+HWY_INLINE VF load_half(const std::uint16_t* from) {
+  const DF df;
+  if constexpr (dtype == Dtype::bf16) {
+    const DU du;
+    const auto words = hn::LoadU(du, reinterpret_cast<const std::uint32_t*>(from));
+    if constexpr (half == 0) return hn::BitCast(df, hn::ShiftLeft<16>(words));
+    return hn::BitCast(df, hn::And(words, hn::Set(du, 0xffff0000u)));
+  } else {
+    const hn::Rebind<hwy::float16_t, DF> dh;
+    return hn::PromoteTo(df, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(from) + half * kN));
+  }
+}
+
+template <Dtype dtype>
+void load_query_as(const DecodeArgs& args, float* query) {
+  const DF df;
+  for (std::int64_t h = 0; h < args.heads; ++h) {
+    const auto* const q = static_cast<const std::uint16_t*>(args.q) + h * args.q_head_stride;
+    for (std::int64_t d = 0; d < args.dim; d += 2 * kN) {
+      hn::StoreU(load_half<dtype, 0>(q + d), df, query + h * args.dim + d);
+      hn::StoreU(load_half<dtype, 1>(q + d), df, query + h * args.dim + d + kN);
+    }
+  }
+}
+
+// Sums over 128-bit blocks, lane by lane.
+template <class D, class V>
+HWY_INLINE auto fold_blocks(D d, V v) {
+  if constexpr (hn::MaxLanes(D()) > 4) {
+    const hn::Half<D> half;
+    return fold_blocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  } else {
+    (void)d;
+    return v;
+  }
+}
+
+// {sum of a, of b, of c, of d}.
+HWY_INLINE auto sums_of_four(VF a, VF b, VF c, VF d) {
+  const DF df;
+  const VF ac = hn::Add(hn::InterleaveLower(df, a, c), hn::InterleaveUpper(df, a, c));
+  const VF bd = hn::Add(hn::InterleaveLower(df, b, d), hn::InterleaveUpper(df, b, d));
+  return fold_blocks(df, hn::Add(hn::InterleaveLower(df, ac, bd), hn::InterleaveUpper(df, ac, bd)));
+}
+
+template <Dtype dtype, int half, int heads, int tokens>
+HWY_INLINE void add_products(const std::uint16_t* k, std::int64_t stride, const float* q, std::int64_t dim,
+                             VF (&dots)[heads][tokens]) {
+  const DF df;
+  VF x[tokens];
+#pragma GCC unroll 4
+  for (int t = 0; t < tokens; ++t) x[t] = load_half<dtype, half>(k + t * stride);
+#pragma GCC unroll 4
+  for (int h = 0; h < heads; ++h) {
+    const VF qh = hn::LoadU(df, q + h * dim + half * kN);
+#pragma GCC unroll 4
+    for (int t = 0; t < tokens; ++t) dots[h][t] = hn::MulAdd(qh, x[t], dots[h][t]);
+  }
+}
+
+// scores[h][t] = scale * q[h] . k[t]; rows `stride` elements apart.
+template <Dtype dtype, int heads, int tokens>
+HWY_INLINE void score_block(const std::uint16_t* k, std::int64_t stride, const float* q, std::int64_t dim,
+                            float scale, float* scores, std::int64_t tile) {
+  const DF df;
+  VF dots[heads][tokens];
+#pragma GCC unroll 4
+  for (int h = 0; h < heads; ++h) {
+#pragma GCC unroll 4
+    for (int t = 0; t < tokens; ++t) dots[h][t] = hn::Zero(df);
+  }
+  for (std::int64_t d = 0; d < dim; d += 2 * kN) {
+    add_products<dtype, 0>(k + d, stride, q + d, dim, dots);
+    add_products<dtype, 1>(k + d, stride, q + d, dim, dots);
+  }
+#pragma GCC unroll 4
+  for (int h = 0; h < heads; ++h) {
+    if constexpr (tokens == 4) {
+      const hn::CappedTag<float, 4> d4;
+      const auto sums = sums_of_four(dots[h][0], dots[h][1], dots[h][2], dots[h][3]);
+      hn::StoreU(hn::Mul(sums, hn::Set(d4, scale)), d4, scores + h * tile);
+    } else {
+      for (int t = 0; t < tokens; ++t)
+        scores[h * tile + t] = scale * hn::GetLane(hn::SumOfLanes(df, dots[h][t]));
+    }
+  }
+}
+
+template <Dtype dtype, int half, int heads, int tokens>
+HWY_INLINE void add_weighted(const std::uint16_t* v, std::int64_t stride, const VF (&weights)[heads][tokens],
+                             float* acc, std::int64_t dim) {
+  const DF df;
+  VF x[tokens];
+#pragma GCC unroll 4
+  for (int t = 0; t < tokens; ++t) x[t] = load_half<dtype, half>(v + t * stride);
+#pragma GCC unroll 4
+  for (int h = 0; h < heads; ++h) {
+    VF sum = hn::LoadU(df, acc + h * dim + half * kN);
+#pragma GCC unroll 4
+    for (int t = 0; t < tokens; ++t) sum = hn::MulAdd(weights[h][t], x[t], sum);
+    hn::StoreU(sum, df, acc + h * dim + half * kN);
+  }
+}
+
+// acc[h] += sum over t of weights[h][t] * v[t].
+template <Dtype dtype, int heads, int tokens>
+HWY_INLINE void weigh_block(const std::uint16_t* v, std::int64_t stride, const float* weights,
+                            std::int64_t tile, std::int64_t dim, float* acc) {
+  const DF df;
+  VF w[heads][tokens];
+#pragma GCC unroll 4
+  for (int h = 0; h < heads; ++h) {
+#pragma GCC unroll 4
+    for (int t = 0; t < tokens; ++t) w[h][t] = hn::Set(df, weights[h * tile + t]);
+  }
+  for (std::int64_t d = 0; d < dim; d += 2 * kN) {
+    add_weighted<dtype, 0>(v + d, stride, w, acc + d, dim);
+    add_weighted<dtype, 1>(v + d, stride, w, acc + d, dim);
+  }
+}
+
+// Blocks of heads until a group is done: body<heads>(first head of the block).
+template <class Body>
+HWY_INLINE void for_head_blocks(std::int64_t group, const Body& body) {
+  std::int64_t h = 0;
+  for (; group - h >= kMostHeads; h += kMostHeads) body.template run<kMostHeads>(h);
+  if constexpr (kMostHeads > 3) {
+    if (group - h == 3) return body.template run<3>(h);
+    if (group - h == 2) return body.template run<2>(h);
+  }
+  if (group - h == 1) body.template run<1>(h);
+}
+
+template <Dtype dtype, int tokens>
+struct ScoreGroup {
+  const std::uint16_t* k;
+  std::int64_t stride, dim, tile;
+  float scale;
+  const float* q;
+  float* scores;
+  template <int heads>
+  HWY_INLINE void run(std::int64_t h) const {
+    score_block<dtype, heads, tokens>(k, stride, q + h * dim, dim, scale, scores + h * tile, tile);
+  }
+};
+
+template <Dtype dtype, int tokens>
+struct WeighGroup {
+  const std::uint16_t* v;
+  std::int64_t stride, dim, tile;
+  const float* weights;
+  float* acc;
+  template <int heads>
+  HWY_INLINE void run(std::int64_t h) const {
+    weigh_block<dtype, heads, tokens>(v, stride, weights + h * tile, tile, dim, acc + h * dim);
+  }
+};
+
+#ifndef AHEAD
+#define AHEAD 8
+#endif
+#ifndef HINT
+#define HINT 2
+#endif
+
+// Walks the row blocks of a chunk in the order they are read (a tile of K, its tile of V, the next tile), some
+// way ahead of the reading, and asks the memory for them: streams of hardware prefetchers end at each page and
+// at each change between K and V.
+class Ahead {
+ public:
+  explicit Ahead(const ChunkJob& job) : job_(job), args_(*job.args), first_(job.begin) {
+    count_ = std::min(job.tile, job.end - first_);
+    for (int i = 0; i < AHEAD; ++i) step();
+  }
+  HWY_INLINE void step() {
+    if (first_ >= job_.end) return;
+    const bool k = !in_v_;
+    const std::int64_t stride = k ? args_.k_seq_stride : args_.v_seq_stride;
+    const auto* row = static_cast<const std::uint16_t*>(k ? args_.k : args_.v) + (first_ + t_) * stride +
+                      kv_ * (k ? args_.k_head_stride : args_.v_head_stride);
+    const std::int64_t rows = std::min<std::int64_t>(kTokens, count_ - t_);
+    for (std::int64_t r = 0; r < rows; ++r, row += stride) {
+      for (std::int64_t d = 0; d < args_.dim; d += 32) __builtin_prefetch(row + d, 0, HINT);
+    }
+    if (++kv_ < args_.kv_heads) return;
+    kv_ = 0;
+    t_ += kTokens;
+    if (t_ < count_) return;
+    t_ = 0;
+    if (in_v_) {
+      first_ += job_.tile;
+      count_ = std::min(job_.tile, job_.end - first_);
+    }
+    in_v_ = !in_v_;
+  }
+
+ private:
+  const ChunkJob& job_;
+  const DecodeArgs& args_;
+  std::int64_t first_, count_ = 0, t_ = 0, kv_ = 0;
+  bool in_v_ = false;
+};
+
+template <Dtype dtype, int tokens>
+HWY_INLINE void score_rows(const ChunkJob& job, std::int64_t first, std::int64_t t, Ahead& ahead) {
+  const DecodeArgs& args = *job.args;
+  const std::int64_t group = args.heads / args.kv_heads;
+  for (std::int64_t kv = 0; kv < args.kv_heads; ++kv) {
+    ahead.step();
+    ScoreGroup<dtype, tokens> body;
+    body.k = static_cast<const std::uint16_t*>(args.k) + (first + t) * args.k_seq_stride +
+             kv * args.k_head_stride;
+    body.stride = args.k_seq_stride;
+    body.dim = args.dim;
+    body.tile = job.tile;
+    body.scale = args.scale * kLog2E;
+    body.q = job.query + kv * group * args.dim;
+    body.scores = job.scores + kv * group * job.tile + t;
+    for_head_blocks(group, body);
+  }
+}
+
+template <Dtype dtype, int tokens>
+HWY_INLINE void weigh_rows(const ChunkJob& job, std::int64_t first, std::int64_t t, Ahead& ahead) {
+  const DecodeArgs& args = *job.args;
+  const std::int64_t group = args.heads / args.kv_heads;
+  for (std::int64_t kv = 0; kv < args.kv_heads; ++kv) {
+    ahead.step();
+    WeighGroup<dtype, tokens> body;
+    body.v = static_cast<const std::uint16_t*>(args.v) + (first + t) * args.v_seq_stride +
+             kv * args.v_head_stride;
+    body.stride = args.v_seq_stride;
+    body.dim = args.dim;
+    body.tile = job.tile;
+    body.weights = job.scores + kv * group * job.tile + t;
+    body.acc = job.acc + kv * group * args.dim;
+    for_head_blocks(group, body);
+  }
+}
+
+// As power_of_two (power_of_two.h).
+HWY_INLINE VF powers_of_two(VF x) {
+  const DF df;
+  const DU du;
+  const VF least = hn::Set(df, kLeastPower);
+  const VF clamped = hn::Max(x, least);
+  const VF magic = hn::Set(df, kRoundMagic);
+  const VF shifted = hn::Add(clamped, magic);
+  const VF f = hn::Sub(clamped, hn::Sub(shifted, magic));
+  VF p = hn::Set(df, kPowerSeries[5]);
+#pragma GCC unroll 5
+  for (int i = 4; i >= 0; --i) p = hn::MulAdd(p, f, hn::Set(df, kPowerSeries[i]));
+  p = hn::MulAdd(p, f, hn::Set(df, 1.0f));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(du, shifted));
+  const VF scaled = hn::BitCast(df, hn::Add(hn::BitCast(du, p), exponent));
+  return hn::IfThenZeroElse(hn::Lt(x, least), scaled);
+}
+
+// Scores to weights relative to the greatest score so far; what was summed before is rescaled to it.
+void update_softmax(const ChunkJob& job, std::int64_t count) {
+  const DF df;
+  const DecodeArgs& args = *job.args;
+  const std::int64_t padded = round_up(count, kN);
+  for (std::int64_t h = 0; h < args.heads; ++h) {
+    float* const scores = job.scores + h * job.tile;
+    for (std::int64_t t = count; t < padded; ++t) scores[t] = -std::numeric_limits<float>::infinity();
+    VF greatest = hn::LoadU(df, scores);
+    for (std::int64_t t = kN; t < padded; t += kN) greatest = hn::Max(greatest, hn::LoadU(df, scores + t));
+    const float max = std::max(job.max[h], hn::GetLane(hn::MaxOfLanes(df, greatest)));
+    if (max > job.max[h]) {
+      const float factor = power_of_two(job.max[h] - max);
+      job.sum[h] *= factor;
+      float* const acc = job.acc + h * args.dim;
+      for (std::int64_t d = 0; d < args.dim; d += kN)
+        hn::StoreU(hn::Mul(hn::LoadU(df, acc + d), hn::Set(df, factor)), df, acc + d);
+      job.max[h] = max;
+    }
+    VF sum = hn::Zero(df);
+    for (std::int64_t t = 0; t < padded; t += kN) {
+      const VF weight = powers_of_two(hn::Sub(hn::LoadU(df, scores + t), hn::Set(df, max)));
+      hn::StoreU(weight, df, scores + t);
+      sum = hn::Add(sum, weight);
+    }
+    job.sum[h] += hn::GetLane(hn::SumOfLanes(df, sum));
+  }
+}
+
+template <Dtype dtype>
+void run_chunk_as(const ChunkJob& job) {
+  const DecodeArgs& args = *job.args;
+  std::fill(job.max, job.max + args.heads, -std::numeric_limits<float>::infinity());
+  std::fill(job.sum, job.sum + args.heads, 0.0f);
+  std::fill(job.acc, job.acc + args.heads * args.dim, 0.0f);
+  Ahead ahead(job);
+  for (std::int64_t first = job.begin; first < job.end; first += job.tile) {
+    const std::int64_t count = std::min(job.tile, job.end - first);
+    std::int64_t t = 0;
+    for (; t + kTokens <= count; t += kTokens) score_rows<dtype, kTokens>(job, first, t, ahead);
+    for (; t < count; ++t) score_rows<dtype, 1>(job, first, t, ahead);
+    update_softmax(job, count);
+    for (t = 0; t + kTokens <= count; t += kTokens) weigh_rows<dtype, kTokens>(job, first, t, ahead);
+    for (; t < count; ++t) weigh_rows<dtype, 1>(job, first, t, ahead);
+  }
+}
+
+void load_query(const DecodeArgs& args, float* query) {
+  if (args.dtype == Dtype::bf16) {
+    load_query_as<Dtype::bf16>(args, query);
+  } else {
+    load_query_as<Dtype::fp16>(args, query);
+  }
+}
+
+void run_chunk(const ChunkJob& job) {
+  if (job.args->dtype == Dtype::bf16) {
+    run_chunk_as<Dtype::bf16>(job);
+  } else {
+    run_chunk_as<Dtype::fp16>(job);
+  }
+}
+
+// As float_to_bf16 (core/half.h), left in the upper half of each word.
+HWY_INLINE hn::Vec<DU> round_to_bf16(VF x) {
+  const DU du;
+  const auto bits = hn::BitCast(du, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu)));
+  const auto quiet = hn::Or(bits, hn::Set(du, 0x400000u));
+  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded);
+}
+
+// Undoes the order of load_half.
+void store_row(const DecodeArgs& args, const float* row, float divisor, std::uint16_t* o) {
+  const DF df;
+  const DU du;
+  const VF by = hn::Set(df, divisor);
+  for (std::int64_t d = 0; d < args.dim; d += 2 * kN) {
+    const VF a = hn::Div(hn::LoadU(df, row + d), by);
+    const VF b = hn::Div(hn::LoadU(df, row + d + kN), by);
+    if (args.dtype == Dtype::bf16) {
+      const auto high = hn::And(round_to_bf16(b), hn::Set(du, 0xffff0000u));
+      const auto words = hn::Or(high, hn::ShiftRight<16>(round_to_bf16(a)));
+      hn::StoreU(words, du, reinterpret_cast<std::uint32_t*>(o + d));
+    } else {
+      // Not every target's conversion to fp16 rounds to nearest.
+      float values[2 * kN];
+      hn::StoreU(a, df, values);
+      hn::StoreU(b, df, values + kN);
+      for (std::int64_t i = 0; i < 2 * kN; ++i) o[d + i] = float_to_fp16(values[i]);
+    }
+  }
+}
+
+void merge(const MergeJob& job) {
+  const DF df;
+  const DecodeArgs& args = *job.args;
+  for (std::int64_t h = job.head_begin; h < job.head_end; ++h) {
+    float max = -std::numeric_limits<float>::infinity();
+    for (std::int64_t s = 0; s < job.splits; ++s) max = std::max(max, job.max[s * args.heads + h]);
+    float sum = 0.0f;
+    std::fill(job.row, job.row + args.dim, 0.0f);
+    for (std::int64_t s = 0; s < job.splits; ++s) {
+      const float weight = power_of_two(job.max[s * args.heads + h] - max);
+      sum += weight * job.sum[s * args.heads + h];
+      const float* const acc = job.acc + (s * args.heads + h) * args.dim;
+      for (std::int64_t d = 0; d < args.dim; d += kN) {
+        const VF so_far = hn::LoadU(df, job.row + d);
+        hn::StoreU(hn::MulAdd(hn::Set(df, weight), hn::LoadU(df, acc + d), so_far), df, job.row + d);
+      }
+    }
+    store_row(args, job.row, sum, static_cast<std::uint16_t*>(args.o) + h * args.o_head_stride);
+    if (args.lse) args.lse[h] = (max + std::log2(sum)) * kLn2;
+  }
+}
+
+SplitKvKernels split_kv_table() {
+  return {load_query, run_chunk, merge};
+}
+
+#endif  // HWY_TARGET == HWY_SCALAR
+
+}  // namespace fdbench::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fdbench::cpu {
+
+HWY_EXPORT(split_kv_table);
+
+SplitKvKernels split_kv_simd() {
+  return HWY_DYNAMIC_DISPATCH(split_kv_table)();
+}
+
+}  // namespace fdbench::cpu
+#endif  // HWY_ONCE
+
+#endif  // FDBENCH_HAVE_HIGHWAY
