@@ -115,36 +115,30 @@ class FakePrepared final : public Prepared {
   DecodeArgs args_;
 };
 
-template <int Index>
-struct Fake;
-
-#define FDBENCH_FAKE(index, variant_name, variant_role)                          \
-  template <>                                                                    \
-  struct Fake<index> {                                                           \
-    static constexpr const char* name = #variant_name;                           \
-    static constexpr Role role = Role::variant_role;                             \
-  };
-FDBENCH_FAKE(0, fake_candidate, candidate)
-FDBENCH_FAKE(1, fake_oracle, oracle)
-FDBENCH_FAKE(2, fake_other, candidate)
-FDBENCH_FAKE(3, fake_reference, reference)
-FDBENCH_FAKE(4, fake_roof, roof)
-#undef FDBENCH_FAKE
+struct Fake {
+  const char* name;
+  Role role;
+};
+constexpr Fake kFakes[] = {{"fake_candidate", Role::candidate},
+                           {"fake_oracle", Role::oracle},
+                           {"fake_other", Role::candidate},
+                           {"fake_reference", Role::reference},
+                           {"fake_roof", Role::roof}};
 
 constexpr Axis kAxes[] = {{"chunk", "KV tokens a work item owns; absent: the whole sequence", 1, 0}};
 
-template <int Index>
+template <std::size_t Index>
 constexpr Variant make_variant() {
   Variant variant;
-  variant.name = Fake<Index>::name;
+  variant.name = kFakes[Index].name;
   variant.backend = BackendKind::fake;
-  variant.role = Fake<Index>::role;
+  variant.role = kFakes[Index].role;
   variant.summary = "plays a script";
   variant.tolerance = 1e-2;
   variant.writes_lse = variant.role != Role::roof;
   if (Index == 2) variant.axes = kAxes;
   variant.unsupported = [](const Problem&, const DeviceInfo&) -> std::optional<std::string> {
-    const FakeVariantScript& script = fake_player().of(Fake<Index>::name);
+    const FakeVariantScript& script = fake_player().of(kFakes[Index].name);
     if (script.behaviour == FakeBehaviour::unsupported) return script.reason;
     return std::nullopt;
   };
@@ -159,7 +153,7 @@ constexpr Variant make_variant() {
     return plan;
   };
   variant.prepare = [](const DecodeArgs& args, const LaunchPlan&, const DeviceInfo&) -> std::unique_ptr<Prepared> {
-    return std::make_unique<FakePrepared>(Fake<Index>::name, Fake<Index>::role, args);
+    return std::make_unique<FakePrepared>(kFakes[Index].name, kFakes[Index].role, args);
   };
   return variant;
 }
