@@ -27,6 +27,7 @@ TEST(WorkCodec, Request) {
   WorkRequest request;
   request.device = "cuda:1";
   request.script = "dir/with \"quotes\"\nand lines.json";
+  request.dirty_flush = true;
   request.problem = {131073, 32, 8, 128, Dtype::fp16, 0.1f};
   request.items = {{"cpu_read", {}}, {"cpu_split_kv", {}}};
   request.items[1].tuning.set("chunk", 256);
@@ -43,6 +44,7 @@ TEST(WorkCodec, Request) {
   const WorkRequest back = io::decode_request(line);
   EXPECT_EQ(back.device, request.device);
   EXPECT_EQ(back.script, request.script);
+  EXPECT_TRUE(back.dirty_flush);
   EXPECT_FALSE(back.survey);
   EXPECT_EQ(back.problem, request.problem);
   EXPECT_EQ(back.items, request.items);
@@ -64,6 +66,7 @@ TEST(WorkCodec, SurveyRequestHasShapesAndNoProblem) {
   EXPECT_EQ(back.shapes, request.shapes);
   EXPECT_EQ(back.problem, Problem{});
   EXPECT_FALSE(back.settings.rounds);
+  EXPECT_FALSE(back.dirty_flush);
 }
 
 TEST(WorkCodec, DeviceFound) {
