@@ -56,14 +56,14 @@ CudaDeviceCount cuda_device_count() {
     return visible ? " with CUDA_VISIBLE_DEVICES='" + std::string(visible) + "'" : std::string();
   }();
   if (driver == 0) {
-    found.why_none = "no CUDA device: no NVIDIA driver was found (looked for libcuda.so.1)";
+    found.why_none = "no NVIDIA driver was found (looked for libcuda.so.1)";
   } else if (error == cudaErrorInsufficientDriver) {
-    found.why_none = "no CUDA device: the NVIDIA driver supports CUDA " + version_text(driver) +
+    found.why_none = "the NVIDIA driver supports CUDA " + version_text(driver) +
                      " and this build needs CUDA " + version_text(CUDART_VERSION);
   } else if (error == cudaErrorNoDevice || error == cudaSuccess) {
-    found.why_none = "no CUDA device: the NVIDIA driver lists none" + hidden_by;
+    found.why_none = "the NVIDIA driver lists none" + hidden_by;
   } else {
-    found.why_none = std::string("no CUDA device: asking the NVIDIA driver") + hidden_by + " gave " +
+    found.why_none = std::string("asking the NVIDIA driver") + hidden_by + " gave " +
                      cudaGetErrorName(error) + " (" + cudaGetErrorString(error) + ")";
   }
   return found;
@@ -72,7 +72,7 @@ CudaDeviceCount cuda_device_count() {
 DeviceInfo query_cuda_device(int index) {
   const CudaDeviceCount devices = cuda_device_count();
   if (index < 0 || index >= devices.count) {
-    throw Error(Exit::no_device, devices.count == 0 ? devices.why_none
+    throw Error(Exit::no_device, devices.count == 0 ? "no CUDA device: " + devices.why_none
                                                     : "cuda:" + std::to_string(index) +
                                                           " does not exist: the last one is cuda:" +
                                                           std::to_string(devices.count - 1));

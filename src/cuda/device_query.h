@@ -9,7 +9,7 @@ namespace fdbench {
 
 struct CudaDeviceCount {
   int count = 0;
-  std::string why_none;  // a sentence that says what was looked for; empty where count > 0
+  std::string why_none;  // what was looked for, to follow "no CUDA device: "; empty where count > 0
 };
 
 // Never throws, and needs no driver: a machine that has none is an answer.
