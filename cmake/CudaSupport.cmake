@@ -25,19 +25,12 @@ if(NOT FDBENCH_CUDA STREQUAL "OFF")
   # Architectures are given per source (fdbench_gencode): CMake's own property has no per-file form.
   set(CMAKE_CUDA_ARCHITECTURES OFF)
   include(CheckLanguage)
+  set(why "no CUDA compiler found")
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    # Where the toolkit installs itself, without being on PATH.
     find_program(FDBENCH_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
     if(FDBENCH_NVCC)
-      set(CMAKE_CUDA_COMPILER ${FDBENCH_NVCC})
-    endif()
-  endif()
-  set(why "no CUDA compiler found")
-  if(CMAKE_CUDA_COMPILER OR DEFINED ENV{CUDACXX})
-    set(found ${CMAKE_CUDA_COMPILER})
-    unset(CMAKE_CUDA_COMPILER)
-    unset(CMAKE_CUDA_COMPILER CACHE)
-    if(found AND NOT DEFINED ENV{CUDACXX})
-      set(ENV{CUDACXX} ${found})
+      set(ENV{CUDACXX} ${FDBENCH_NVCC})
     endif()
   endif()
   check_language(CUDA)
@@ -45,11 +38,10 @@ if(NOT FDBENCH_CUDA STREQUAL "OFF")
     enable_language(CUDA)
     find_package(CUDAToolkit QUIET)
     fdbench_gencode(80 gencode)
-    string(REPLACE ";" " " gencode_text "${gencode}")
     if(CUDAToolkit_FOUND AND TARGET CUDA::cublas AND TARGET CUDA::cudart_static)
       try_compile(FDBENCH_CUDA_COMPILES ${PROJECT_BINARY_DIR}/cuda_trial ${PROJECT_SOURCE_DIR}/cmake/cuda_trial.cu
-                  CMAKE_FLAGS "-DCMAKE_CUDA_ARCHITECTURES=OFF" "-DCMAKE_CUDA_FLAGS=-std=c++20 ${gencode_text}"
-                              "-DINCLUDE_DIRECTORIES=${CUDAToolkit_INCLUDE_DIRS}"
+                  CMAKE_FLAGS "-DCMAKE_CUDA_ARCHITECTURES=OFF" "-DINCLUDE_DIRECTORIES=${CUDAToolkit_INCLUDE_DIRS}"
+                  COMPILE_DEFINITIONS -std=c++20 ${gencode}
                   OUTPUT_VARIABLE trial_output)
       if(FDBENCH_CUDA_COMPILES)
         set(FDBENCH_HAVE_CUDA TRUE)

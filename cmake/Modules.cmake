@@ -1,6 +1,8 @@
 # What every target of this project compiles with.
 function(fdbench_target_defaults target)
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  # By feature, not by CMAKE_CXX_STANDARD: CUDA would inherit that, and CMake before 3.26 knows no C++20 for CUDA 13.
+  target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion>
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${FDBENCH_WERROR}>>:-Werror>
