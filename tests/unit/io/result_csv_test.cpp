@@ -68,7 +68,7 @@ TEST(ResultCsv, TextThatNeedsQuotesSurvives) {
   ResultFile file = io_test::example_result();
   const std::string awkward = "a, \"b\"\r\nc\n\rd, ";
   file.results[1].reason = awkward;
-  file.run.tool.version = "\"";
+  file.run.tool.version = std::string(1, '"');
   const std::vector<Row> rows = rows_of(io::to_csv(file));
   EXPECT_EQ(rows.at(2).at(4), awkward);
   EXPECT_EQ(rows.at(0).at(4), "reason");
