@@ -50,6 +50,7 @@ std::string run_rounds(std::vector<Contestant> contestants, const MeasureSetting
   stats::StopSettings stop;
   stop.max_noise = settings.max_noise;
   stop.max_time_s = settings.max_time_s * static_cast<double>(contestants.size());
+  stop.max_rounds = kMaxRounds;
   if (settings.rounds) stop.fixed_rounds = static_cast<std::size_t>(*settings.rounds);
 
   Kept kept;

@@ -24,6 +24,9 @@ std::string run_rounds(std::vector<Contestant> contestants, const MeasureSetting
                        const std::function<bool()>& usable, const EventSink& emit,
                        const std::atomic<bool>& interrupted);
 
+// Rounds at most, whatever the noise: the interval of a bimodal time does not narrow with more, and files
+// have to hold them.
+inline constexpr std::size_t kMaxRounds = 2000;
 // Tries for one valid sample.
 inline constexpr int kMaxVoidSamples = 50;
 

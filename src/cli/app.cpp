@@ -23,8 +23,10 @@ constexpr const char* kFooter =
     "  fdbench sweep --variant cpu_split_kv --seq 8192 --heads 32 -a chunk=64:4096*2\n"
     "  fdbench verify --seq 1,255,4096 --heads 32 --kv-heads 8\n"
     "\n"
-    "Exit codes: 0 good, 2 usage, 3 a wrong result, 4 too noisy (only with --fail-noisy), 6 a configuration failed or\n"
-    "nothing was measured, 7 no such device, 8 a result could not be written, 130 interrupted (partial results kept).";
+    "Exit codes: 0 good, 2 usage, 3 a wrong result, 4 too noisy (only with --fail-noisy), 6 a configuration "
+    "failed or\n"
+    "nothing was measured, 7 no such device, 8 a result could not be written, 130 interrupted (partial "
+    "results kept).";
 
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -66,7 +68,8 @@ std::string explain(const CLI::ParseError& error, const std::vector<std::string>
       for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
     }
   }
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App* sub) { return !sub->get_group().empty(); })) {
+  for (const CLI::App* command :
+       app.get_subcommands([](const CLI::App* sub) { return !sub->get_group().empty(); })) {
     commands.push_back(command->get_name());
   }
   if (!chosen && argv.size() > 1 && argv[1].rfind('-', 0) != 0) {
@@ -74,7 +77,8 @@ std::string explain(const CLI::ParseError& error, const std::vector<std::string>
   }
   if (const auto extras = where.remaining(); !extras.empty()) {
     const std::string flag = extras.front().substr(0, extras.front().find('='));
-    if (flag.rfind('-', 0) == 0) return "unknown flag " + flag + suggestion(flag, flags) + " (see " + help + ")";
+    if (flag.rfind('-', 0) == 0)
+      return "unknown flag " + flag + suggestion(flag, flags) + " (see " + help + ")";
     return "unexpected argument '" + extras.front() + "' (see " + help + ")";
   }
   std::string text = error.what();
@@ -87,18 +91,19 @@ std::string explain(const CLI::ParseError& error, const std::vector<std::string>
 Exit run_app(int argc, char** argv) {
   const std::vector<std::string> words(argv, argv + argc);
   CLI::App app{
-      "fdbench measures, tunes and gates flash-decoding kernels: attention of one new token over a long KV cache,\n"
+      "fdbench measures, tunes and gates flash-decoding kernels: attention of one new token over a long KV "
+      "cache,\n"
       "split along the sequence.",
       "fdbench"};
   app.footer(kFooter);
   app.set_version_flag("--version", [] {
     const ToolInfo tool = build_info();
-    return fmt::format("fdbench {} ({}{}, {}, CUDA {})", tool.version, tool.commit, tool.dirty ? "+changes" : "",
-                       tool.compiler, tool.cuda.empty() ? "off" : tool.cuda);
+    return fmt::format("fdbench {} ({}{}, {}, CUDA {})", tool.version, tool.commit,
+                       tool.dirty ? "+changes" : "", tool.compiler, tool.cuda.empty() ? "off" : tool.cuda);
   });
   app.require_subcommand(1);
-  const Command commands[] = {add_run(app, words), add_sweep(app, words), add_verify(app, words), add_list(app),
-                              add_worker(app)};
+  const Command commands[] = {add_run(app, words), add_sweep(app, words), add_verify(app, words),
+                              add_list(app), add_worker(app)};
   const auto chosen = [&]() -> const Command* {
     for (const Command& command : commands) {
       if (command.app->parsed()) return &command;

@@ -1,4 +1,5 @@
-// The subcommands, one file each. `add_*` declares flags and help on `app` and returns what to do when it was the one.
+// The subcommands, one file each. `add_*` declares flags and help on `app` and returns what to do when it was
+// the one.
 #pragma once
 
 #include <functional>

@@ -55,7 +55,8 @@ class ExtentParser {
     const std::string_view rest = part.substr(colon + 1);
     const std::size_t mark = rest.find_first_of(":*");
     const std::int64_t last = number(rest.substr(0, mark));
-    if (first > last) fail("the range starts above its end: " + std::to_string(first) + " > " + std::to_string(last));
+    if (first > last)
+      fail("the range starts above its end: " + std::to_string(first) + " > " + std::to_string(last));
     if (mark == std::string_view::npos) {
       fail("the range has no step; write " + std::to_string(first) + ":" + std::to_string(last) + "*2 or " +
            std::to_string(first) + ":" + std::to_string(last) + ":" + std::to_string(first));
@@ -83,7 +84,8 @@ std::vector<std::int64_t> parse_extents(std::string_view flag, std::string_view 
 AxisValues parse_axis(std::string_view flag, std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    throw usage_error(std::string(flag) + " " + std::string(text) + ": give NAME=VALUES, chunk=64:4096*2 say");
+    throw usage_error(std::string(flag) + " " + std::string(text) +
+                      ": give NAME=VALUES, chunk=64:4096*2 say");
   }
   const std::string name(text.substr(0, equals));
   return {name, parse_extents(std::string(flag) + " " + name, text.substr(equals + 1))};

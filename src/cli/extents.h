@@ -1,4 +1,5 @@
-// Lists of extents as the command line takes them: 8192 | 1024,8192 | 1024:131072*2 | 4096:16384:4096, and mixtures.
+// Lists of extents as the command line takes them: 8192 | 1024,8192 | 1024:131072*2 | 4096:16384:4096, and
+// mixtures.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,9 @@ std::atomic<bool> flag{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 }  // namespace
 
-const std::atomic<bool>& interrupted() { return flag; }
+const std::atomic<bool>& interrupted() {
+  return flag;
+}
 
 void watch_for_interrupts() {
   struct sigaction action = {};

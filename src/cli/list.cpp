@@ -23,16 +23,17 @@ namespace {
 
 void list_variants() {
   for (const Variant* variant : variant_table()) {
-    fmt::print("{:<24} {:<5} {:<10} {}\n", variant->name, to_string(variant->backend), to_string(variant->role),
-               variant->summary);
+    fmt::print("{:<24} {:<5} {:<10} {}\n", variant->name, to_string(variant->backend),
+               to_string(variant->role), variant->summary);
     for (const Axis& axis : variant->axes) fmt::print("{:<24}   -a {}: {}\n", "", axis.name, axis.help);
   }
 }
 
 void list_suites() {
-  for (const io::SuiteListing& listing : io::list_suites(config_directories())) {
+  for (const io::SuiteListing& listing : io::list_suites(config_directories("suites"))) {
     if (listing.error.empty()) {
-      fmt::print("{:<12} {:>3} shapes  {}\n", listing.name, listing.suite.problems.size(), listing.suite.description);
+      fmt::print("{:<12} {:>3} shapes  {}\n", listing.name, listing.suite.problems.size(),
+                 listing.suite.description);
     } else {
       fmt::print("{:<12} unusable: {}\n", listing.name, listing.error);
     }
@@ -40,7 +41,8 @@ void list_suites() {
 }
 
 void list_rules() {
-  for (const rules::SplitRule& rule : rules::split_rules()) fmt::print("{:<16} {}\n", rule.name, rule.summary);
+  for (const rules::SplitRule& rule : rules::split_rules())
+    fmt::print("{:<16} {}\n", rule.name, rule.summary);
 }
 
 void list_devices() {
@@ -72,27 +74,28 @@ Command add_list(CLI::App& parent) {
   app->add_option("what", flags->what, "variants, rules, suites or devices; all of them when left out");
   app->add_flag("--json", flags->json, "variants as JSON: axes, tolerances, declared resources");
   app->footer("Examples:\n  fdbench list\n  fdbench list variants --json\n  fdbench list suites");
-  return {app, [flags] {
-            const std::string& what = flags->what;
-            if (!what.empty() && what != "variants" && what != "rules" && what != "suites" && what != "devices") {
-              throw usage_error("list " + what + ": must be variants, rules, suites or devices");
-            }
-            if (flags->json) {
-              if (what != "variants") throw usage_error("--json lists variants: fdbench list variants --json");
-              fmt::print("{}", io::variants_json(variant_table()));
-              return Exit::good;
-            }
-            const auto section = [&](const char* name, void (*print)()) {
-              if (!what.empty() && what != name) return;
-              if (what.empty()) fmt::print("{}{}\n", std::string(name) == "variants" ? "" : "\n", name);
-              print();
-            };
-            section("variants", list_variants);
-            section("rules", list_rules);
-            section("suites", list_suites);
-            section("devices", list_devices);
-            return Exit::good;
-          }};
+  return {
+      app, [flags] {
+        const std::string& what = flags->what;
+        if (!what.empty() && what != "variants" && what != "rules" && what != "suites" && what != "devices") {
+          throw usage_error("list " + what + ": must be variants, rules, suites or devices");
+        }
+        if (flags->json) {
+          if (what != "variants") throw usage_error("--json lists variants: fdbench list variants --json");
+          fmt::print("{}", io::variants_json(variant_table()));
+          return Exit::good;
+        }
+        const auto section = [&](const char* name, void (*print)()) {
+          if (!what.empty() && what != name) return;
+          if (what.empty()) fmt::print("{}{}\n", std::string(name) == "variants" ? "" : "\n", name);
+          print();
+        };
+        section("variants", list_variants);
+        section("rules", list_rules);
+        section("suites", list_suites);
+        section("devices", list_devices);
+        return Exit::good;
+      }};
 }
 
 }  // namespace fdbench::cli

@@ -49,8 +49,8 @@ std::vector<WorkItem> possible_items(const MeasureCommand& command, VariantTable
     if (variant->role == Role::oracle) continue;
     if (variant->role != Role::candidate) {
       items.push_back({std::string(variant->name), {}});
-    } else if (command.variants.empty() ||
-               std::find(command.variants.begin(), command.variants.end(), variant->name) != command.variants.end()) {
+    } else if (command.variants.empty() || std::find(command.variants.begin(), command.variants.end(),
+                                                     variant->name) != command.variants.end()) {
       for (const TuningPoint& point : command.points) items.push_back({std::string(variant->name), point});
     }
   }
@@ -66,12 +66,14 @@ void check_names(const MeasureCommand& command, VariantTable table) {
 }
 
 // The rows of every shape on this device: roof, reference, then the candidates.
-std::vector<bench::RowRequest> rows_on(const MeasureCommand& command, VariantTable table, const DeviceInfo& device) {
+std::vector<bench::RowRequest> rows_on(const MeasureCommand& command, VariantTable table,
+                                       const DeviceInfo& device) {
   for (const std::string& name : command.variants) {
     const Variant* variant = find_variant(table, name);
     if (variant->backend != device.kind) {
-      throw usage_error(fmt::format("--variant {}: it runs on {}, and the device is {}; --device {} would measure it", name,
-                                    to_string(variant->backend), to_string(device.kind), to_string(variant->backend)));
+      throw usage_error(
+          fmt::format("--variant {}: it runs on {}, and the device is {}; --device {} would measure it", name,
+                      to_string(variant->backend), to_string(device.kind), to_string(variant->backend)));
     }
   }
   std::vector<bench::RowRequest> rows;
@@ -85,23 +87,29 @@ std::vector<bench::RowRequest> rows_on(const MeasureCommand& command, VariantTab
   return rows;
 }
 
-std::string gigabytes(std::int64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9); }
+std::string gigabytes(std::int64_t bytes) {
+  return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9);
+}
 
 void check_memory(const bench::Survey& survey, const std::vector<Problem>& shapes) {
   for (std::size_t s = 0; s < shapes.size(); ++s) {
     const auto& memory = survey.memory[s];
     if (memory.needed > memory.available) {
       const Problem& p = shapes[s];
-      throw usage_error(fmt::format(
-          "--seq {} --heads {} --kv-heads {} --dim {}: needs {} of memory (inputs, flush buffer, workspaces, oracle), and {} "
-          "has {} available; choose a smaller shape",
-          p.seq, p.heads, p.kv_heads, p.dim, gigabytes(memory.needed), survey.device.name, gigabytes(memory.available)));
+      throw usage_error(
+          fmt::format("--seq {} --heads {} --kv-heads {} --dim {}: needs {} of memory (inputs, flush buffer, "
+                      "workspaces, oracle), and {} "
+                      "has {} available; choose a smaller shape",
+                      p.seq, p.heads, p.kv_heads, p.dim, gigabytes(memory.needed), survey.device.name,
+                      gigabytes(memory.available)));
     }
   }
 }
 
 // The table goes to stdout, or to stderr when something else takes stdout.
-std::FILE* table_stream(const OutputOptions& output) { return output.stdout_taken() ? stderr : stdout; }
+std::FILE* table_stream(const OutputOptions& output) {
+  return output.stdout_taken() ? stderr : stdout;
+}
 
 bool use_color(const OutputOptions& output) {
   const char* none = std::getenv("NO_COLOR");
@@ -118,7 +126,9 @@ Exit exit_for_rows(const std::vector<ResultRecord>& rows, bool fail_noisy) {
       })) {
     return Exit::too_noisy;
   }
-  if (any([](const ResultRecord& row) { return row.status == Status::failed || row.status == Status::timeout; })) {
+  if (any([](const ResultRecord& row) {
+        return row.status == Status::failed || row.status == Status::timeout;
+      })) {
     return Exit::failed;
   }
   const bool measured =
@@ -131,8 +141,8 @@ Exit measure(const MeasureCommand& command) {
   const VariantTable table = table_for(command.settings);
   check_names(command, table);
   const bench::WorkerProtocol protocol = worker_protocol();
-  const bench::Survey survey = bench::survey(protocol, command.settings, command.shapes, possible_items(command, table),
-                                             interrupted());
+  const bench::Survey survey = bench::survey(protocol, command.settings, command.shapes,
+                                             possible_items(command, table), interrupted());
   check_memory(survey, command.shapes);
   const std::vector<bench::RowRequest> rows = rows_on(command, table, survey.device);
 
@@ -178,9 +188,11 @@ Exit measure(const MeasureCommand& command) {
   progress.clear();
   writer.write(file);
   writer.write_stdout(file);
-  if (left_out > 0) fmt::print(stderr, "fdbench: --budget was spent: {} measurements of a shape were left out\n", left_out);
+  if (left_out > 0)
+    fmt::print(stderr, "fdbench: --budget was spent: {} measurements of a shape were left out\n", left_out);
   if (!command.output.quiet && !writer.failed()) {
-    for (std::size_t i = 0; i < writer.paths().size(); ++i) fmt::print(out, "{}wrote {}\n", i == 0 ? "\n" : "", writer.paths()[i]);
+    for (std::size_t i = 0; i < writer.paths().size(); ++i)
+      fmt::print(out, "{}wrote {}\n", i == 0 ? "\n" : "", writer.paths()[i]);
   }
   if (interrupted()) {
     fmt::print(stderr, "fdbench: interrupted; {} rows were kept\n", file.results.size());

@@ -12,8 +12,8 @@
 namespace fdbench::cli {
 
 struct MeasureCommand {
-  std::string name;                // the subcommand
-  std::vector<std::string> argv;   // as typed
+  std::string name;               // the subcommand
+  std::vector<std::string> argv;  // as typed
   std::vector<Problem> shapes;
   // Candidates by name; empty: every variant of the device. Roof and reference always take part.
   std::vector<std::string> variants;
@@ -26,7 +26,8 @@ struct MeasureCommand {
 // Does it all; throws Error only where nothing could be done.
 Exit measure(const MeasureCommand& command);
 
-// The exit code that rows ask for, the first that applies: wrong_result, too_noisy (only if `fail_noisy`), failed, good.
+// The exit code that rows ask for, the first that applies: wrong_result, too_noisy (only if `fail_noisy`),
+// failed, good.
 Exit exit_for_rows(const std::vector<ResultRecord>& rows, bool fail_noisy);
 
 }  // namespace fdbench::cli

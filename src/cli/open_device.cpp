@@ -31,7 +31,8 @@ DeviceSpec parse_spec(std::string_view spec) {
     const std::string_view digits = spec.substr(5);
     int index = -1;
     const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-    if (error == std::errc() && stop == digits.data() + digits.size() && index >= 0) return {DeviceSpec::Kind::cuda, index};
+    if (error == std::errc() && stop == digits.data() + digits.size() && index >= 0)
+      return {DeviceSpec::Kind::cuda, index};
   }
   throw usage_error("--device " + std::string(spec) + ": must be auto, cpu, cuda or cuda:N");
 }
@@ -60,7 +61,9 @@ std::unique_ptr<Backend> make_cuda([[maybe_unused]] int index, [[maybe_unused]] 
 
 }  // namespace
 
-void check_device_spec(const std::string& spec) { parse_spec(spec); }
+void check_device_spec(const std::string& spec) {
+  parse_spec(spec);
+}
 
 OpenedDevice open_device(const std::string& spec, const std::string& script, bool dirty_flush) {
   if (!script.empty()) {

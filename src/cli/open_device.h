@@ -15,8 +15,9 @@ struct OpenedDevice {
   VariantTable table;  // of this build, or the fake device's own
 };
 
-// spec: auto, cpu, cuda, cuda:N. Not empty `script`: the fake device that the file scripts. `dirty_flush`: evict by writing,
-// to show what that does. Throws Error: usage for a spec that means nothing, no_device where the device is absent.
+// spec: auto, cpu, cuda, cuda:N. Not empty `script`: the fake device that the file scripts. `dirty_flush`:
+// evict by writing, to show what that does. Throws Error: usage for a spec that means nothing, no_device
+// where the device is absent.
 OpenedDevice open_device(const std::string& spec, const std::string& script, bool dirty_flush = false);
 
 // Throws Error (usage) for a spec that means nothing; opens nothing.

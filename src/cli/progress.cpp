@@ -10,13 +10,18 @@ namespace fdbench::cli {
 namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kInterval = std::chrono::milliseconds(100);
-double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+double seconds(Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 }  // namespace
 
-Progress::Progress(const std::vector<bench::ShapeWork>& shapes, const bench::RunSettings& settings, bool enabled)
+Progress::Progress(const std::vector<bench::ShapeWork>& shapes, const bench::RunSettings& settings,
+                   bool enabled)
     : shapes_(shapes), settings_(settings), enabled_(enabled), start_(Clock::now()) {}
 
-Progress::~Progress() { clear(); }
+Progress::~Progress() {
+  clear();
+}
 
 void Progress::clear() {
   if (shown_) fmt::print(stderr, "\r\x1b[K");
@@ -53,7 +58,8 @@ void Progress::event(const WorkEvent& event) {
   if (const auto* step = std::get_if<StepBegins>(&event)) {
     if (step->phase == Phase::sample) return;
     phase_ = to_string(step->phase);
-    if (step->item >= 0) phase_ += fmt::format(" {}", shape.rows[static_cast<std::size_t>(step->item)].variant->name);
+    if (step->item >= 0)
+      phase_ += fmt::format(" {}", shape.rows[static_cast<std::size_t>(step->item)].variant->name);
   } else if (const auto* round = std::get_if<RoundDone>(&event)) {
     phase_ = fmt::format("round {}", round->round + 1);
     double best = 0.0;
@@ -63,8 +69,9 @@ void Progress::event(const WorkEvent& event) {
       own = own > 0.0 ? std::min(own, round->ns[i]) : round->ns[i];
       if (shape.rows[item].variant->role == Role::candidate && (best == 0.0 || own < best)) {
         best = own;
-        best_ = fmt::format(", best so far {}{} {:.1f} us", shape.rows[item].variant->name,
-                            shape.rows[item].tuning.empty() ? "" : " " + shape.rows[item].tuning.id(), own / 1e3);
+        best_ =
+            fmt::format(", best so far {}{} {:.1f} us", shape.rows[item].variant->name,
+                        shape.rows[item].tuning.empty() ? "" : " " + shape.rows[item].tuning.id(), own / 1e3);
       }
     }
   }
@@ -72,8 +79,9 @@ void Progress::event(const WorkEvent& event) {
   last_ = Clock::now();
   std::string process;
   if (settings_.processes > 1) process = fmt::format(" process {}/{}", process_ + 1, settings_.processes);
-  show(fmt::format("[{}/{}]{} seq {} heads {}/{}: {}{}{}", shape_ + 1, shapes_.size(), process, shape.problem.seq,
-                   shape.problem.heads, shape.problem.kv_heads, phase_, best_, time_left()));
+  show(fmt::format("[{}/{}]{} seq {} heads {}/{}: {}{}{}", shape_ + 1, shapes_.size(), process,
+                   shape.problem.seq, shape.problem.heads, shape.problem.kv_heads, phase_, best_,
+                   time_left()));
 }
 
 }  // namespace fdbench::cli

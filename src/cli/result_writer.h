@@ -1,4 +1,5 @@
-// The files a run writes: found writable before anything is measured, and rewritten whole whenever rows have come.
+// The files a run writes: found writable before anything is measured, and rewritten whole whenever rows have
+// come.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,8 @@ class ResultWriter {
   // Throws Error (usage) for a file that can't be written, or that another run is writing.
   ResultWriter(const OutputOptions& output, const RunInfo& run);
 
-  // Writes every file. A failure is kept, said once on stderr, and measuring goes on; the last call's failure decides.
+  // Writes every file. A failure is kept, said once on stderr, and measuring goes on; the last call's failure
+  // decides.
   void write(const ResultFile& file);
   // What was asked for on stdout ("-"), once, at the end.
   void write_stdout(const ResultFile& file) const;

@@ -21,7 +21,8 @@ Command add_run(CLI::App& parent, const std::vector<std::string>& argv) {
   CLI::App* app = parent.add_subcommand("run", "measures every variant on every shape, checked and compared");
   auto flags = std::make_shared<RunFlags>();
   flags->shapes.add_to(*app);
-  app->add_option("--variant", flags->variants, "only these candidates (beside roof and reference); may be repeated")
+  app->add_option("--variant", flags->variants,
+                  "only these candidates (beside roof and reference); may be repeated")
       ->delimiter(',')
       ->group("Variants");
   flags->measure.add_to(*app, true);

@@ -36,8 +36,8 @@ std::string os_name() {
 
 }  // namespace
 
-RunInfo make_run_info(const std::string& command, const std::vector<std::string>& argv, const DeviceInfo& device,
-                      const MeasureSettings& settings, int processes) {
+RunInfo make_run_info(const std::string& command, const std::vector<std::string>& argv,
+                      const DeviceInfo& device, const MeasureSettings& settings, int processes) {
   RunInfo run;
   std::random_device random;
   run.id = fmt::format("{:08x}{:08x}", random(), random());

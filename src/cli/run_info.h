@@ -8,8 +8,8 @@
 
 namespace fdbench::cli {
 
-RunInfo make_run_info(const std::string& command, const std::vector<std::string>& argv, const DeviceInfo& device,
-                      const MeasureSettings& settings, int processes);
+RunInfo make_run_info(const std::string& command, const std::vector<std::string>& argv,
+                      const DeviceInfo& device, const MeasureSettings& settings, int processes);
 
 // "20261130T041500Z-run-1a2b3c4d5e6f": the dated name of --out's files.
 std::string dated_name(const RunInfo& run);

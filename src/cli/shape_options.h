@@ -17,12 +17,13 @@ struct ShapeOptions {
 
   void add_to(CLI::App& app);
 
-  // The cross product of the flags, seq fastest, or the suite's shapes; --suite default where nothing was given. Throws Error
-  // (usage) naming the flags.
+  // The cross product of the flags, seq fastest, or the suite's shapes; --suite default where nothing was
+  // given. Throws Error (usage) naming the flags.
   std::vector<Problem> problems() const;
 };
 
-// Folders that hold suites/, profiles/, ...: $FDBENCH_CONFIG_DIR, beside the binary, installed, or in the source tree.
-std::vector<std::string> config_directories();
+// Existing folders `kind` ("suites") of the configuration: under $FDBENCH_CONFIG_DIR, installed beside the
+// binary, and in the source tree it was built from.
+std::vector<std::string> config_directories(const std::string& kind);
 
 }  // namespace fdbench::cli

@@ -37,7 +37,8 @@ std::vector<TuningPoint> grid(const Variant& variant, const std::vector<std::str
       throw usage_error(fmt::format("-a {}: {} has no axis '{}'; it has {}", text, variant.name, axis.name,
                                     names.empty() ? "none" : names));
     }
-    if (points.front().get(axis.name)) throw usage_error(fmt::format("-a {}: {} is given twice", text, axis.name));
+    if (points.front().get(axis.name))
+      throw usage_error(fmt::format("-a {}: {} is given twice", text, axis.name));
     if (points.size() * axis.values.size() > kMaxExtents) {
       throw usage_error(fmt::format("-a {}: the grid has more than {} points", text, kMaxExtents));
     }
@@ -60,14 +61,16 @@ Command add_sweep(CLI::App& parent, const std::vector<std::string>& argv) {
   auto flags = std::make_shared<SweepFlags>();
   flags->shapes.add_to(*app);
   app->add_option("--variant", flags->variant, "the variant to sweep")->group("Variants");
-  app->add_option("-a,--axis", flags->axes, "NAME=VALUES, one for each axis: chunk=64:4096*2; may be repeated")
+  app->add_option("-a,--axis", flags->axes,
+                  "NAME=VALUES, one for each axis: chunk=64:4096*2; may be repeated")
       ->group("Variants");
   flags->measure.add_to(*app, true);
   flags->output.add_to(*app);
   app->footer(
       "Examples:\n"
       "  fdbench sweep --variant cpu_split_kv --seq 8192 --heads 32 -a chunk=64:4096*2 -a threads=1,2\n"
-      "  fdbench sweep --variant flash_decode_tma_dbf_k --seq 8192 --heads 32 -a chunk=64:4096*2 -a sm_multiple=1,2,4\n"
+      "  fdbench sweep --variant flash_decode_tma_dbf_k --seq 8192 --heads 32 -a chunk=64:4096*2 -a "
+      "sm_multiple=1,2,4\n"
       "The axes of each variant: fdbench list variants");
   return {app, [flags, argv] {
             MeasureCommand command;
@@ -77,12 +80,15 @@ Command add_sweep(CLI::App& parent, const std::vector<std::string>& argv) {
             command.settings = flags->measure.settings();
             command.output = flags->output;
             command.fail_noisy = flags->measure.fail_noisy;
-            if (flags->variant.empty()) throw usage_error("--variant is missing: which variant is to be swept?");
-            if (flags->axes.empty()) throw usage_error("-a is missing: over which axis? (-a chunk=64:4096*2, say)");
+            if (flags->variant.empty())
+              throw usage_error("--variant is missing: which variant is to be swept?");
+            if (flags->axes.empty())
+              throw usage_error("-a is missing: over which axis? (-a chunk=64:4096*2, say)");
             const VariantTable table = flags->measure.script.empty() ? variant_table() : fake_variant_table();
             const Variant* variant = find_variant(table, flags->variant);
             if (!variant || variant->role != Role::candidate) {
-              throw usage_error(fmt::format("--variant {}: no such candidate (fdbench list variants)", flags->variant));
+              throw usage_error(
+                  fmt::format("--variant {}: no such candidate (fdbench list variants)", flags->variant));
             }
             command.variants = {flags->variant};
             command.points = grid(*variant, flags->axes);

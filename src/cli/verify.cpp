@@ -18,10 +18,12 @@ struct VerifyFlags {
 }  // namespace
 
 Command add_verify(CLI::App& parent, const std::vector<std::string>& argv) {
-  CLI::App* app = parent.add_subcommand("verify", "checks every variant against a float64 oracle; times nothing");
+  CLI::App* app =
+      parent.add_subcommand("verify", "checks every variant against a float64 oracle; times nothing");
   auto flags = std::make_shared<VerifyFlags>();
   flags->shapes.add_to(*app);
-  app->add_option("--variant", flags->variants, "only these candidates (beside the reference); may be repeated")
+  app->add_option("--variant", flags->variants,
+                  "only these candidates (beside the reference); may be repeated")
       ->delimiter(',')
       ->group("Variants");
   flags->measure.add_to(*app, false);

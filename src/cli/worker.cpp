@@ -1,4 +1,5 @@
-// `fdbench worker`, hidden: one process that measures one shape and says so on a pipe (bench/worker_process.h).
+// `fdbench worker`, hidden: one process that measures one shape and says so on a pipe
+// (bench/worker_process.h).
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

@@ -12,7 +12,8 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-const Row kHeader = {"variant", "role", "median us", "95 % interval", "GB/s", "of roof", "speedup", "rel. error", "rounds"};
+const Row kHeader = {"variant", "role",    "median us",  "95 % interval", "GB/s",
+                     "of roof", "speedup", "rel. error", "rounds"};
 // Text to the left, numbers to the right.
 const std::vector<bool> kRight = {false, false, true, true, true, true, true, true, true};
 
@@ -48,8 +49,10 @@ Row cells(const ResultRecord& row) {
   out.resize(kHeader.size(), "-");
   if (row.time) {
     out[2] = microseconds(row.time->median);
-    if (row.time->ci95) out[3] = microseconds(row.time->ci95->lo) + " ... " + microseconds(row.time->ci95->hi);
-    if (row.bytes_per_s) out[4] = fmt::format("{:.{}f}", *row.bytes_per_s / 1e9, *row.bytes_per_s < 100e9 ? 2 : 0);
+    if (row.time->ci95)
+      out[3] = microseconds(row.time->ci95->lo) + " ... " + microseconds(row.time->ci95->hi);
+    if (row.bytes_per_s)
+      out[4] = fmt::format("{:.{}f}", *row.bytes_per_s / 1e9, *row.bytes_per_s < 100e9 ? 2 : 0);
     if (row.roof_share) out[5] = fmt::format("{:.1f} %", *row.roof_share * 100.0);
     if (row.speedup) out[6] = fmt::format("{:.2f}x", *row.speedup);
     out[8] = std::to_string(row.time->n);
@@ -69,8 +72,8 @@ std::string bytes_text(std::int64_t bytes) {
 
 std::string heading(const ResultRecord& row) {
   const Problem& p = row.problem;
-  return fmt::format("seq {}, heads {}/{}, dim {}, {}, {} of Q, K, V and O", p.seq, p.heads, p.kv_heads, p.dim,
-                     to_string(p.dtype), bytes_text(row.bytes));
+  return fmt::format("seq {}, heads {}/{}, dim {}, {}, {} of Q, K, V and O", p.seq, p.heads, p.kv_heads,
+                     p.dim, to_string(p.dtype), bytes_text(row.bytes));
 }
 
 std::string paint(const std::string& text, const char* code, bool color) {
@@ -82,8 +85,8 @@ std::string paint(const std::string& text, const char* code, bool color) {
 std::string device_line(const RunInfo& run, const std::string& why) {
   const DeviceInfo& d = run.device;
   std::string what = d.kind == BackendKind::cuda
-                         ? fmt::format("{} (cuda:{}, sm_{}, {} multiprocessors, {:.0f} MB L2)", d.name, d.index, d.cc, d.sms,
-                                       static_cast<double>(d.l2_bytes) / 1e6)
+                         ? fmt::format("{} (cuda:{}, sm_{}, {} multiprocessors, {:.0f} MB L2)", d.name,
+                                       d.index, d.cc, d.sms, static_cast<double>(d.l2_bytes) / 1e6)
                          : fmt::format("{} ({} cores, {:.0f} MB last-level cache)", d.name, d.sms,
                                        static_cast<double>(d.l2_bytes) / 1e6);
   return fmt::format("fdbench {}: {} {}: {}", run.tool.version, to_string(d.kind), what, why);
@@ -102,7 +105,8 @@ std::string shape_table(std::span<const ResultRecord> rows, const TableStyle& st
     std::string text;
     for (std::size_t c = 0; c < kHeader.size(); ++c) {
       text += "  ";
-      text += kRight[c] ? fmt::format("{:>{}}", lines[r][c], width[c]) : fmt::format("{:<{}}", lines[r][c], width[c]);
+      text += kRight[c] ? fmt::format("{:>{}}", lines[r][c], width[c])
+                        : fmt::format("{:<{}}", lines[r][c], width[c]);
     }
     if (r == 0) {
       out += paint(text, "2", style.color) + "\n";

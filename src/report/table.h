@@ -15,8 +15,9 @@ struct TableStyle {
 // One line on what was measured: the device and why it was chosen.
 std::string device_line(const RunInfo& run, const std::string& why);
 
-// The rows of one shape under a heading with its extents: per variant role, median and its 95 % interval (us), GB/s, share of
-// the roof, speedup over the reference, relative L2 error, rounds and flags; a row that failed says why.
+// The rows of one shape under a heading with its extents: per variant role, median and its 95 % interval
+// (us), GB/s, share of the roof, speedup over the reference, relative L2 error, rounds and flags; a row that
+// failed says why.
 std::string shape_table(std::span<const ResultRecord> rows, const TableStyle& style);
 
 // The same columns for all shapes, as Markdown.
