@@ -13,6 +13,7 @@ WorkRequest request_for(const RunSettings& settings) {
   WorkRequest request;
   request.device = settings.device;
   request.script = settings.script;
+  request.dirty_flush = settings.dirty_flush;
   request.settings = settings.measure;
   return request;
 }

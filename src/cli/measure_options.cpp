@@ -20,6 +20,7 @@ void MeasureOptions::add_to(CLI::App& app, bool timing) {
       ->group(group);
   app.add_option("--fake", script)->group("");
   if (!timing) return;
+  app.add_flag("--dirty-flush", dirty_flush)->group("");
   app.add_option("--cache", cache, "cold (evicted before each sample) or hot")
       ->envname("FDBENCH_CACHE")
       ->group(group);
@@ -50,6 +51,7 @@ bench::RunSettings MeasureOptions::settings() const {
   check_device_spec(device);
   settings.device = device;
   settings.script = script;
+  settings.dirty_flush = dirty_flush;
   const auto cache_mode = parse_cache_mode(cache);
   if (!cache_mode) throw usage_error("--cache " + cache + ": must be cold or hot");
   const auto timer_mode = parse_timer_mode(timer);

@@ -22,6 +22,7 @@ struct MeasureOptions {
   std::optional<double> timeout_s;
   std::uint64_t seed = 1;
   bool fail_noisy = false;
+  bool dirty_flush = false;  // hidden: what evicting by writing does to the figures (docs/measuring.md)
 
   // `timing`: the flags that make sense only where something is timed.
   void add_to(CLI::App& app, bool timing);
