@@ -9,8 +9,11 @@
 namespace fdbench::variants {
 namespace {
 
-// Bytes a rank takes at a time.
-constexpr std::int64_t kBlock = std::int64_t{1} << 18;
+// Bytes of each tensor that a rank takes at a time: eight blocks a rank where that is less than 256 KiB.
+std::int64_t block_bytes(std::int64_t tensor_bytes, std::int64_t threads) {
+  constexpr std::int64_t kLeast = 4096, kMost = std::int64_t{1} << 18;
+  return std::clamp(cpu::round_up(tensor_bytes / (threads * 8), kLeast), kLeast, kMost);
+}
 
 class Read final : public Prepared {
  public:
@@ -18,17 +21,18 @@ class Read final : public Prepared {
       : tensors_{static_cast<const char*>(args.k), static_cast<const char*>(args.v)},
         bytes_(args.seq * args.kv_heads * args.dim * element_bytes(args.dtype)),
         threads_(static_cast<int>(plan.block.x)),
+        block_(block_bytes(bytes_, threads_)),
         queue_(threads_) {}
 
   void launch(const LaunchContext& context) override {
-    const std::int64_t blocks = (bytes_ + kBlock - 1) / kBlock;
+    const std::int64_t blocks = (bytes_ + block_ - 1) / block_;
     queue_.reset(blocks);
     const cpu::ReadBytes read = cpu::read_bytes_kernel();
     context.team->run(threads_, [&](int rank) {
       std::uint64_t sum = 0;
       for (std::int64_t block; (block = queue_.next(rank)) >= 0;) {
-        const std::int64_t from = block * kBlock;
-        const std::int64_t count = std::min(kBlock, bytes_ - from);
+        const std::int64_t from = block * block_;
+        const std::int64_t count = std::min(block_, bytes_ - from);
         for (const char* tensor : tensors_) sum += read(tensor + from, count);
       }
       digest_.fetch_add(sum, std::memory_order_relaxed);
@@ -39,14 +43,16 @@ class Read final : public Prepared {
   const char* tensors_[2];
   std::int64_t bytes_;  // of each tensor
   int threads_;
+  std::int64_t block_;
   cpu::WorkQueue queue_;
   std::atomic<std::uint64_t> digest_{0};  // visible to other code, so the sums must be made
 };
 
 PlanResult plan_read(const Problem& problem, const DeviceInfo& device, const TuningPoint&) {
   LaunchPlan plan;
-  plan.grid.x = std::max<std::int64_t>(1, (problem.kv_bytes() + kBlock - 1) / kBlock);
   plan.block.x = std::max(1, device.sms);
+  const std::int64_t block = block_bytes(problem.kv_bytes(), plan.block.x);
+  plan.grid.x = std::max<std::int64_t>(1, (problem.kv_bytes() + block - 1) / block);
   plan.merge = "none";
   return plan;
 }

@@ -12,28 +12,28 @@
 HWY_BEFORE_NAMESPACE();
 namespace fdbench::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-#ifndef RAHEAD
-#define RAHEAD 1024
-#endif
-#ifndef RHINT
-#define RHINT 2
-#endif
+
+// Eight streams side by side: with one, the memory idles where a hardware prefetcher starts anew at each
+// page.
 std::uint64_t read_words(const void* from, std::int64_t bytes) {
+  constexpr std::int64_t kStreams = 8;
   const hn::CappedTag<std::uint64_t, 8> d;
   const std::int64_t n = static_cast<std::int64_t>(hn::Lanes(d));
   const auto* const at = static_cast<const std::uint64_t*>(from);
   const std::int64_t words = bytes / 8;
+  const std::int64_t stream = words / kStreams / (4 * n) * (4 * n);
   auto a = hn::Zero(d), b = a, c = a, e = a;
-  std::int64_t w = 0;
-  for (; w + 4 * n <= words; w += 4 * n) {
-    for (std::int64_t l = 0; l < 4 * n; l += 8) __builtin_prefetch(at + w + l + RAHEAD / 8, 0, RHINT);
-    a = hn::Add(a, hn::LoadU(d, at + w));
-    b = hn::Add(b, hn::LoadU(d, at + w + n));
-    c = hn::Add(c, hn::LoadU(d, at + w + 2 * n));
-    e = hn::Add(e, hn::LoadU(d, at + w + 3 * n));
+  for (std::int64_t w = 0; w < stream; w += 4 * n) {
+    for (std::int64_t s = 0; s < kStreams; ++s) {
+      const std::uint64_t* const next = at + s * stream + w;
+      a = hn::Add(a, hn::LoadU(d, next));
+      b = hn::Add(b, hn::LoadU(d, next + n));
+      c = hn::Add(c, hn::LoadU(d, next + 2 * n));
+      e = hn::Add(e, hn::LoadU(d, next + 3 * n));
+    }
   }
   std::uint64_t sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
-  for (; w < words; ++w) sum += at[w];
+  for (std::int64_t w = kStreams * stream; w < words; ++w) sum += at[w];
   return sum;
 }
 

@@ -36,14 +36,19 @@ using DU = hn::RebindToUnsigned<DF>;
 constexpr std::int64_t kN = hn::MaxLanes(DF());
 static_assert(kN >= 4 && kN <= 16);
 
-// Rows and query heads that a block keeps in registers: with 16 of these, two heads' sums and a half of each
-// row; with 32, four heads'.
-constexpr int kTokens = 4;
+// A tile's rows are read as four streams, each a quarter of its tokens: row r of block b is token
+// b + r * quarter. One stream would leave the memory idle between its pages; four keep a hardware prefetcher
+// busy on each. Scores and weights are kept in the order of blocks.
+constexpr int kStreams = 4;
+
+// With 32 registers a score block holds the sums of four heads and a half of each row; with 16, of two heads.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE2
-constexpr int kMostHeads = 2;
+constexpr bool kManyRegisters = false;
 #else
-constexpr int kMostHeads = 4;
+constexpr bool kManyRegisters = true;
 #endif
+constexpr int kScoreHeads = kManyRegisters ? 4 : 2;
+constexpr int kWeighHeads = kManyRegisters ? 8 : 4;
 
 // Half (0 or 1) of the 2 * kN elements from `from`. bf16: the even elements, then the odd ones, as shifts of
 // 32-bit words give them; fp16: the first kN, then the others. Query and accumulators follow the same order.
@@ -136,75 +141,43 @@ HWY_INLINE void score_block(const std::uint16_t* k, std::int64_t stride, const f
   }
 }
 
-template <Dtype dtype, int half, int heads, int tokens>
-HWY_INLINE void add_weighted(const std::uint16_t* v, std::int64_t stride, const VF (&weights)[heads][tokens],
-                             float* acc, std::int64_t dim) {
+// acc[h] += sum over blocks and streams of weight * V row, `pairs` pairs of vectors of every row. The sums
+// stay in registers over all blocks.
+template <Dtype dtype, int streams, int heads, int pairs>
+HWY_INLINE void weigh_block(const std::uint16_t* v, std::int64_t step, std::int64_t stride,
+                            std::int64_t blocks, const float* weights, std::int64_t tile, std::int64_t dim,
+                            float* acc) {
   const DF df;
-  VF x[tokens];
-#pragma GCC unroll 4
-  for (int t = 0; t < tokens; ++t) x[t] = load_half<dtype, half>(v + t * stride);
-#pragma GCC unroll 4
-  for (int h = 0; h < heads; ++h) {
-    VF sum = hn::LoadU(df, acc + h * dim + half * kN);
-#pragma GCC unroll 4
-    for (int t = 0; t < tokens; ++t) sum = hn::MulAdd(weights[h][t], x[t], sum);
-    hn::StoreU(sum, df, acc + h * dim + half * kN);
-  }
-}
-
-// acc[h] += sum over t of weights[h][t] * v[t].
-template <Dtype dtype, int heads, int tokens>
-HWY_INLINE void weigh_block(const std::uint16_t* v, std::int64_t stride, const float* weights,
-                            std::int64_t tile, std::int64_t dim, float* acc) {
-  const DF df;
-  VF w[heads][tokens];
-#pragma GCC unroll 4
+  VF sums[heads][2 * pairs];
+#pragma GCC unroll 8
   for (int h = 0; h < heads; ++h) {
 #pragma GCC unroll 4
-    for (int t = 0; t < tokens; ++t) w[h][t] = hn::Set(df, weights[h * tile + t]);
+    for (int i = 0; i < 2 * pairs; ++i) sums[h][i] = hn::LoadU(df, acc + h * dim + i * kN);
   }
-  for (std::int64_t d = 0; d < dim; d += 2 * kN) {
-    add_weighted<dtype, 0>(v + d, stride, w, acc + d, dim);
-    add_weighted<dtype, 1>(v + d, stride, w, acc + d, dim);
+  for (std::int64_t b = 0; b < blocks; ++b, v += step, weights += streams) {
+#pragma GCC unroll 4
+    for (int r = 0; r < streams; ++r) {
+      const std::uint16_t* const row = v + r * stride;
+      VF x[2 * pairs];
+#pragma GCC unroll 2
+      for (int i = 0; i < pairs; ++i) {
+        x[2 * i] = load_half<dtype, 0>(row + i * 2 * kN);
+        x[2 * i + 1] = load_half<dtype, 1>(row + i * 2 * kN);
+      }
+#pragma GCC unroll 8
+      for (int h = 0; h < heads; ++h) {
+        const VF weight = hn::Set(df, weights[h * tile + r]);
+#pragma GCC unroll 4
+        for (int i = 0; i < 2 * pairs; ++i) sums[h][i] = hn::MulAdd(weight, x[i], sums[h][i]);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int h = 0; h < heads; ++h) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 2 * pairs; ++i) hn::StoreU(sums[h][i], df, acc + h * dim + i * kN);
   }
 }
-
-// Blocks of heads until a group is done: body<heads>(first head of the block).
-template <class Body>
-HWY_INLINE void for_head_blocks(std::int64_t group, const Body& body) {
-  std::int64_t h = 0;
-  for (; group - h >= kMostHeads; h += kMostHeads) body.template run<kMostHeads>(h);
-  if constexpr (kMostHeads > 3) {
-    if (group - h == 3) return body.template run<3>(h);
-    if (group - h == 2) return body.template run<2>(h);
-  }
-  if (group - h == 1) body.template run<1>(h);
-}
-
-template <Dtype dtype, int tokens>
-struct ScoreGroup {
-  const std::uint16_t* k;
-  std::int64_t stride, dim, tile;
-  float scale;
-  const float* q;
-  float* scores;
-  template <int heads>
-  HWY_INLINE void run(std::int64_t h) const {
-    score_block<dtype, heads, tokens>(k, stride, q + h * dim, dim, scale, scores + h * tile, tile);
-  }
-};
-
-template <Dtype dtype, int tokens>
-struct WeighGroup {
-  const std::uint16_t* v;
-  std::int64_t stride, dim, tile;
-  const float* weights;
-  float* acc;
-  template <int heads>
-  HWY_INLINE void run(std::int64_t h) const {
-    weigh_block<dtype, heads, tokens>(v, stride, weights + h * tile, tile, dim, acc + h * dim);
-  }
-};
 
 #ifndef AHEAD
 #define AHEAD 8
@@ -213,78 +186,137 @@ struct WeighGroup {
 #define HINT 2
 #endif
 
-// Walks the row blocks of a chunk in the order they are read (a tile of K, its tile of V, the next tile), some
-// way ahead of the reading, and asks the memory for them: streams of hardware prefetchers end at each page and
-// at each change between K and V.
+// Blocks of a stream whose V rows one visit to a KV head takes. Grouped heads take several, so that their
+// sums are loaded and stored once for all; ungrouped ones move on along the memory.
+constexpr std::int64_t kGroupedBlocks = 4;
+
+// Walks the rows of a chunk in the order they are read (a tile of K, its tile of V, the next tile), some way
+// ahead of the reading, and asks the memory for them: hardware prefetchers stop at each page and know nothing
+// of the change between K and V.
 class Ahead {
  public:
   explicit Ahead(const ChunkJob& job) : job_(job), args_(*job.args), first_(job.begin) {
-    count_ = std::min(job.tile, job.end - first_);
+    begin_pass();
     for (int i = 0; i < AHEAD; ++i) step();
   }
+  // A row of each stream, of one KV head.
   HWY_INLINE void step() {
-    if (first_ >= job_.end) return;
-    const bool k = !in_v_;
-    const std::int64_t stride = k ? args_.k_seq_stride : args_.v_seq_stride;
-    const auto* row = static_cast<const std::uint16_t*>(k ? args_.k : args_.v) + (first_ + t_) * stride +
-                      kv_ * (k ? args_.k_head_stride : args_.v_head_stride);
-    const std::int64_t rows = std::min<std::int64_t>(kTokens, count_ - t_);
-    for (std::int64_t r = 0; r < rows; ++r, row += stride) {
-      for (std::int64_t d = 0; d < args_.dim; d += 32) __builtin_prefetch(row + d, 0, HINT);
+    for (std::int64_t line = 0; line < row_bytes_; line += kLine) {
+#pragma GCC unroll 4
+      for (int r = 0; r < kStreams; ++r) __builtin_prefetch(at_ + r * stream_bytes_ + line, 0, HINT);
     }
-    if (++kv_ < args_.kv_heads) return;
-    kv_ = 0;
-    t_ += kTokens;
-    if (t_ < count_) return;
-    t_ = 0;
-    if (in_v_) {
-      first_ += job_.tile;
-      count_ = std::min(job_.tile, job_.end - first_);
+    if (++done_ < visit_) {
+      at_ += token_bytes_;
+      return;
     }
-    in_v_ = !in_v_;
+    done_ = 0;
+    if (++kv_ < args_.kv_heads) {
+      at_ = block_ + kv_ * head_bytes_;
+    } else {
+      next_block();
+    }
   }
 
  private:
+  void begin_pass() {
+    const std::int64_t element = element_bytes(args_.dtype);
+    quarter_ = std::min(job_.tile, job_.end - first_) / kStreams;
+    token_bytes_ = element * (in_v_ ? args_.v_seq_stride : args_.k_seq_stride);
+    head_bytes_ = element * (in_v_ ? args_.v_head_stride : args_.k_head_stride);
+    stream_bytes_ = quarter_ * token_bytes_;
+    row_bytes_ = element * args_.dim;
+    block_ = static_cast<const char*>(in_v_ ? args_.v : args_.k) + first_ * token_bytes_;
+    t_ = 0;
+    begin_block();
+  }
+  void begin_block() {
+    const bool grouped = args_.heads > args_.kv_heads;
+    visit_ = std::min(quarter_ - t_, in_v_ && grouped ? kGroupedBlocks : 1);
+    at_ = block_;
+    kv_ = done_ = 0;
+  }
+  void next_block() {
+    t_ += visit_;
+    block_ += visit_ * token_bytes_;
+    if (t_ < quarter_) return begin_block();
+    if (in_v_) first_ += job_.tile;
+    in_v_ = !in_v_;
+    if (first_ < job_.end) return begin_pass();
+    row_bytes_ = 0;  // the chunk's end: what follows is another item's
+    kv_ = 0;
+  }
+
   const ChunkJob& job_;
   const DecodeArgs& args_;
-  std::int64_t first_, count_ = 0, t_ = 0, kv_ = 0;
+  const char* at_ = nullptr;
+  std::int64_t stream_bytes_ = 0, row_bytes_ = 0, token_bytes_ = 0, head_bytes_ = 0;
+  std::int64_t done_ = 0, visit_ = 0, kv_ = 0;
+  const char* block_ = nullptr;
+  std::int64_t quarter_ = 0, t_ = 0, first_;
   bool in_v_ = false;
 };
 
-template <Dtype dtype, int tokens>
-HWY_INLINE void score_rows(const ChunkJob& job, std::int64_t first, std::int64_t t, Ahead& ahead) {
-  const DecodeArgs& args = *job.args;
-  const std::int64_t group = args.heads / args.kv_heads;
-  for (std::int64_t kv = 0; kv < args.kv_heads; ++kv) {
-    ahead.step();
-    ScoreGroup<dtype, tokens> body;
-    body.k = static_cast<const std::uint16_t*>(args.k) + (first + t) * args.k_seq_stride +
-             kv * args.k_head_stride;
-    body.stride = args.k_seq_stride;
-    body.dim = args.dim;
-    body.tile = job.tile;
-    body.scale = args.scale * kLog2E;
-    body.q = job.query + kv * group * args.dim;
-    body.scores = job.scores + kv * group * job.tile + t;
-    for_head_blocks(group, body);
+// Scores of `heads` heads at a time, of the group from first_head on, for `tokens` rows `stride` apart.
+template <Dtype dtype, int tokens, int heads>
+HWY_INLINE void score_heads(const ChunkJob& job, const std::uint16_t* k, std::int64_t stride,
+                            std::int64_t& head, std::int64_t end, std::int64_t at) {
+  const std::int64_t dim = job.args->dim;
+  for (; end - head >= heads; head += heads) {
+    score_block<dtype, heads, tokens>(k, stride, job.query + head * dim, dim, job.args->scale * kLog2E,
+                                      job.scores + head * job.tile + at, job.tile);
   }
 }
 
+// Rows of all KV heads: `tokens` of them, the first being row `row`, the others `stride` apart; their scores
+// go to place `at`.
 template <Dtype dtype, int tokens>
-HWY_INLINE void weigh_rows(const ChunkJob& job, std::int64_t first, std::int64_t t, Ahead& ahead) {
+HWY_INLINE void score_rows(const ChunkJob& job, std::int64_t row, std::int64_t stride, std::int64_t at,
+                           Ahead& ahead) {
   const DecodeArgs& args = *job.args;
   const std::int64_t group = args.heads / args.kv_heads;
-  for (std::int64_t kv = 0; kv < args.kv_heads; ++kv) {
-    ahead.step();
-    WeighGroup<dtype, tokens> body;
-    body.v = static_cast<const std::uint16_t*>(args.v) + (first + t) * args.v_seq_stride +
-             kv * args.v_head_stride;
-    body.stride = args.v_seq_stride;
-    body.dim = args.dim;
-    body.tile = job.tile;
-    body.weights = job.scores + kv * group * job.tile + t;
-    body.acc = job.acc + kv * group * args.dim;
-    for_head_blocks(group, body);
+  const auto* k = static_cast<const std::uint16_t*>(args.k) + row * args.k_seq_stride;
+  for (std::int64_t head = 0; head < args.heads; k += args.k_head_stride) {
+    if constexpr (tokens > 1) ahead.step();
+    const std::int64_t end = head + group;
+    score_heads<dtype, tokens, kScoreHeads>(job, k, stride, head, end, at);
+    if constexpr (kScoreHeads > 2) score_heads<dtype, tokens, 2>(job, k, stride, head, end, at);
+    score_heads<dtype, tokens, 1>(job, k, stride, head, end, at);
+  }
+}
+
+// As score_heads, for V: `blocks` blocks of kStreams rows.
+template <Dtype dtype, int streams, int heads, int pairs>
+HWY_INLINE void weigh_heads(const ChunkJob& job, const std::uint16_t* v, std::int64_t stride,
+                            std::int64_t blocks, std::int64_t& head, std::int64_t end, std::int64_t at) {
+  const std::int64_t dim = job.args->dim;
+  for (; end - head >= heads; head += heads) {
+    for (std::int64_t d = 0; d < dim; d += 2 * pairs * kN) {
+      weigh_block<dtype, streams, heads, pairs>(v + d, job.args->v_seq_stride, stride, blocks,
+                                                job.scores + head * job.tile + at, job.tile, dim,
+                                                job.acc + head * dim + d);
+    }
+  }
+}
+
+template <Dtype dtype, int streams>
+HWY_INLINE void weigh_rows(const ChunkJob& job, std::int64_t row, std::int64_t stride, std::int64_t blocks,
+                           std::int64_t at, Ahead& ahead) {
+  const DecodeArgs& args = *job.args;
+  const std::int64_t group = args.heads / args.kv_heads;
+  const bool two_pairs = args.dim % (4 * kN) == 0;
+  const auto* v = static_cast<const std::uint16_t*>(args.v) + row * args.v_seq_stride;
+  for (std::int64_t head = 0; head < args.heads; v += args.v_head_stride) {
+    if constexpr (streams > 1) {
+      for (std::int64_t b = 0; b < blocks; ++b) ahead.step();
+    }
+    const std::int64_t end = head + group;
+    weigh_heads<dtype, streams, kWeighHeads, 1>(job, v, stride, blocks, head, end, at);
+    if (two_pairs) {
+      weigh_heads<dtype, streams, kWeighHeads / 2, 2>(job, v, stride, blocks, head, end, at);
+      weigh_heads<dtype, streams, 1, 2>(job, v, stride, blocks, head, end, at);
+    } else {
+      weigh_heads<dtype, streams, 1, 1>(job, v, stride, blocks, head, end, at);
+    }
   }
 }
 
@@ -341,15 +373,24 @@ void run_chunk_as(const ChunkJob& job) {
   std::fill(job.max, job.max + args.heads, -std::numeric_limits<float>::infinity());
   std::fill(job.sum, job.sum + args.heads, 0.0f);
   std::fill(job.acc, job.acc + args.heads * args.dim, 0.0f);
+  const std::int64_t visit = args.heads > args.kv_heads ? kGroupedBlocks : 1;
   Ahead ahead(job);
   for (std::int64_t first = job.begin; first < job.end; first += job.tile) {
     const std::int64_t count = std::min(job.tile, job.end - first);
-    std::int64_t t = 0;
-    for (; t + kTokens <= count; t += kTokens) score_rows<dtype, kTokens>(job, first, t, ahead);
-    for (; t < count; ++t) score_rows<dtype, 1>(job, first, t, ahead);
+    const std::int64_t quarter = count / kStreams;
+    const std::int64_t k_stride = quarter * args.k_seq_stride;
+    const std::int64_t v_stride = quarter * args.v_seq_stride;
+    for (std::int64_t b = 0; b < quarter; ++b)
+      score_rows<dtype, kStreams>(job, first + b, k_stride, b * kStreams, ahead);
+    for (std::int64_t t = quarter * kStreams; t < count; ++t)
+      score_rows<dtype, 1>(job, first + t, 0, t, ahead);
     update_softmax(job, count);
-    for (t = 0; t + kTokens <= count; t += kTokens) weigh_rows<dtype, kTokens>(job, first, t, ahead);
-    for (; t < count; ++t) weigh_rows<dtype, 1>(job, first, t, ahead);
+    for (std::int64_t b = 0; b < quarter; b += visit) {
+      weigh_rows<dtype, kStreams>(job, first + b, v_stride, std::min(visit, quarter - b), b * kStreams,
+                                  ahead);
+    }
+    for (std::int64_t t = quarter * kStreams; t < count; ++t)
+      weigh_rows<dtype, 1>(job, first + t, 0, 1, t, ahead);
   }
 }
 
