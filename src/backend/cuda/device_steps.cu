@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kFillThreads = 256;
 constexpr int kReadThreads = 512;
-constexpr int kReadUnroll = 8;
+constexpr int kReadUnroll = 4;
 
 // A grid that strides over `items`: enough CTAs to fill the device, no more than there is work for.
 unsigned strided_grid(std::int64_t items, int threads, int sms, int ctas_per_sm) {
@@ -70,11 +70,12 @@ __global__ void clock_stamp_kernel(ClockStamp* slots) {
   if (sm < kClockStampSlots) *reinterpret_cast<ulonglong2*>(slots + sm) = make_ulonglong2(cycles, ns);
 }
 
-__global__ void __launch_bounds__(kReadThreads)
+__global__ void __launch_bounds__(kReadThreads, 3)
     read_lines_kernel(const uint4* lines, std::int64_t count, unsigned* sink) {
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
   std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   unsigned seen = 0;
+#pragma unroll 1
   for (; i + (kReadUnroll - 1) * stride < count; i += kReadUnroll * stride) {
     uint4 line[kReadUnroll];
 #pragma unroll
@@ -82,6 +83,7 @@ __global__ void __launch_bounds__(kReadThreads)
 #pragma unroll
     for (int j = 0; j < kReadUnroll; ++j) seen |= line[j].x | line[j].y | line[j].z | line[j].w;
   }
+#pragma unroll 1
   for (; i < count; i += stride) {
     const uint4 line = __ldcg(lines + i);
     seen |= line.x | line.y | line.z | line.w;
