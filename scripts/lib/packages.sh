@@ -109,6 +109,11 @@ need() {
   missing=$(missing_packages "$manager" "$1" | tr '\n' ' ')
   missing=${missing% }
   [ -n "$missing" ] || return 0
+  # fdbench does without Highway (its CPU kernels are then plain loops): no reason to stop where it takes the user's hand.
+  if [ "$manager" != apt ] && [ "$(missing_packages name "$1")" = highway ]; then
+    say "going on without Highway: the CPU kernels will be slower (package: $missing)"
+    return 0
+  fi
   case $manager in
     apt)
       # shellcheck disable=SC2086 # one word a package
