@@ -9,7 +9,9 @@
 // and where `plain` asks for it, by 16-byte loads of every thread.
 //
 // Measured elsewhere on one H200: 910 GB/s at 4 MB, 3050 at 32 MB, 4130 at 128 MB, 4550 at 1 GB, launch
-// included; plain loads up to 11 % less. More than about 64 KB in flight a multiprocessor brought nothing.
+// included; plain loads up to 11 % less.
+// Two CTAs a multiprocessor, 128 KB in flight, from 32 MB on: 32.45 us against 32.93 at 134 MB and 11.26
+// against 11.36 at 34 MB (H200, 60 rounds); below that one was the faster or the same.
 
 #include <algorithm>
 #include <cstdint>
@@ -158,7 +160,8 @@ __global__ void __launch_bounds__(kPlainThreads, 3) plain_read_kernel(const Stre
 constexpr Axis kAxes[] = {
     {"piece", "bytes of a bulk copy, rounded down to a multiple of 128; 16384 when absent", 128, kPieceBytes},
     {"stages", "bulk copies in flight a CTA; 4 when absent", 1, kMaxStages},
-    {"sm_multiple", "CTAs a multiprocessor; when absent 1, and 3 with plain loads", 1, kMaxSmMultiple},
+    {"sm_multiple", "CTAs a multiprocessor; when absent 1, 2 from 32 MB on, and 3 with plain loads", 1,
+     kMaxSmMultiple},
     {"plain", "1: 16-byte loads in place of bulk copies (always below sm_90)", 0, 1},
 };
 
@@ -168,7 +171,14 @@ std::optional<std::string> unsupported(const Problem&, const DeviceInfo& device)
          std::to_string(device.cc % 10);
 }
 
-PlanResult plan(const Problem&, const DeviceInfo& device, const TuningPoint& tuning) {
+// CTAs a multiprocessor, of rings of `ring_bytes`: see the head of this file.
+std::int64_t default_sm_multiple(const Problem& problem, const DeviceInfo& device, std::int64_t ring_bytes) {
+  constexpr std::int64_t kLongRead = 32 << 20;
+  const bool fits = 2 * (ring_bytes + kReservedSmem) <= device.smem_per_sm;
+  return 2 * problem.kv_bytes() >= kLongRead && fits ? 2 : 1;
+}
+
+PlanResult plan(const Problem& problem, const DeviceInfo& device, const TuningPoint& tuning) {
   LaunchPlan out;
   out.merge = "none";
   const std::int64_t asked_plain = tuning.get("plain").value_or(device.cc >= 90 ? 0 : 1);
@@ -179,12 +189,13 @@ PlanResult plan(const Problem&, const DeviceInfo& device, const TuningPoint& tun
     out.scratch_bytes = 256;
     return out;
   }
-  const std::int64_t sm_multiple = tuning.get("sm_multiple").value_or(1);
   const std::int64_t piece = tuning.get("piece").value_or(kPieceBytes) / kShareUnit * kShareUnit;
   out.stages = tuning.get("stages").value_or(kDefaultStages);
-  out.grid.x = device.sms * sm_multiple;
   out.block.x = kBulkThreads;
   out.dynamic_smem = out.stages * (piece + kBarrierBytes);
+  const std::int64_t sm_multiple =
+      tuning.get("sm_multiple").value_or(default_sm_multiple(problem, device, out.dynamic_smem));
+  out.grid.x = device.sms * sm_multiple;
   const std::int64_t on_sm = sm_multiple * (out.dynamic_smem + kReservedSmem);
   if (out.dynamic_smem > device.smem_per_block || on_sm > device.smem_per_sm) {
     return Unsupported{std::to_string(out.stages) + " stages of " + std::to_string(piece) + " bytes, " +

@@ -98,6 +98,7 @@ void RowBuilder::take(const WorkEvent& event) {
 RowBuilder::Aside RowBuilder::mark_slow_rounds() const {
   std::map<int, std::map<int, double>> lowest;  // process -> round -> MHz
   for (const Row& row : rows_) {
+    if (row.ended) continue;
     for (const Sample& sample : row.samples) {
       double& mhz = lowest[sample.process][sample.round];
       if (sample.sm_mhz > 0.0) mhz = mhz > 0.0 ? std::min(mhz, sample.sm_mhz) : sample.sm_mhz;
@@ -126,7 +127,8 @@ bool is_aside(const std::vector<std::pair<int, int>>& rounds, const Sample& samp
 }  // namespace
 
 void RowBuilder::summarise(const Row& row, const Aside& aside, ResultRecord& record) const {
-  if (row.samples.empty()) return;
+  // No time of a row that failed in the end is believed.
+  if (row.samples.empty() || row.ended) return;
   TimeSummary time;
   std::map<int, std::vector<double>> kept;
   for (Sample sample : row.samples) {
@@ -178,6 +180,7 @@ void RowBuilder::relate(const Row& row, const Aside& aside, std::vector<ResultRe
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const Role role = requests_[i].variant->role;
     if (role != Role::roof && role != Role::reference) continue;
+    if (!requests_[i].tuning.empty()) continue;  // a swept roof is measured against the plain one
     if (rows_[i].samples.empty() || rows_[i].ended) continue;
     const auto series = ratios(rows_[i], row, aside);
     if (series.empty()) continue;
