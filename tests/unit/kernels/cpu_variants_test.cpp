@@ -1,0 +1,229 @@
+// The CPU variants' plans, which are pure; the oracle, against values worked out by hand; the parts they
+// share.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/pinned_team.h"
+#include "cli/variant_table.h"
+#include "core/input_recipe.h"
+#include "cpu/detail/power_of_two.h"
+#include "cpu/detail/rows.h"
+#include "cpu/detail/simd_targets.h"
+#include "cpu/detail/work_queue.h"
+
+namespace fdbench {
+namespace {
+
+DeviceInfo eight_cores() {
+  DeviceInfo device;
+  device.sms = 8;
+  device.l1d_bytes = 32 << 10;
+  device.core_l2_bytes = 1 << 20;
+  device.l2_bytes = 32 << 20;
+  return device;
+}
+
+Problem problem_of(std::int64_t heads, std::int64_t kv_heads, std::int64_t seq, std::int64_t dim = 128) {
+  Problem problem;
+  problem.seq = seq;
+  problem.heads = heads;
+  problem.kv_heads = kv_heads;
+  problem.dim = dim;
+  return problem;
+}
+
+const Variant& variant(const char* name) {
+  return *find_variant(variant_table(), name);
+}
+
+LaunchPlan plan_of(const char* name, const Problem& problem, const TuningPoint& tuning = {}) {
+  return std::get<LaunchPlan>(make_plan(variant(name), problem, eight_cores(), tuning));
+}
+
+std::string refusal_of(const char* name, const Problem& problem, const TuningPoint& tuning = {}) {
+  const PlanResult result = make_plan(variant(name), problem, eight_cores(), tuning);
+  const auto* no = std::get_if<Unsupported>(&result);
+  return no ? no->reason : "";
+}
+
+TuningPoint point(const char* axis, std::int64_t value) {
+  TuningPoint tuning;
+  tuning.set(axis, value);
+  return tuning;
+}
+
+TEST(CpuPlans, EveryShapeKeepsEveryCoreBusyAndCoversItsTokens) {
+  for (const std::int64_t seq : {8, 100, 512, 1024, 8192, 131072, 1000003}) {
+    for (const auto& [heads, kv_heads] : {std::pair{32, 32}, {32, 8}, {64, 1}, {8, 1}, {1, 1}}) {
+      const LaunchPlan plan = plan_of("cpu_split_kv", problem_of(heads, kv_heads, seq));
+      EXPECT_EQ(plan.block.x, 8) << seq << " " << heads;
+      EXPECT_GE(plan.splits, 8) << seq << " " << heads;
+      EXPECT_GE(plan.chunk * plan.splits, seq);
+      EXPECT_LT(plan.chunk * (plan.splits - 1), seq);
+      EXPECT_EQ(plan.tile % 16, 0);
+      EXPECT_GT(plan.tile, 0);
+    }
+  }
+}
+
+TEST(CpuPlans, NothingOverflowsAtTwoToThe26Tokens) {
+  const Problem problem = problem_of(64, 64, std::int64_t{1} << 26);
+  const LaunchPlan split = plan_of("cpu_split_kv", problem);
+  EXPECT_GT(split.scratch_bytes, 0);
+  EXPECT_LT(split.scratch_bytes, problem.kv_bytes() / 30);
+  EXPECT_GE(split.chunk * split.splits, problem.seq);
+  // One token a chunk: 2^26 partials of 64 heads.
+  const LaunchPlan fine = plan_of("cpu_split_kv", problem, point("chunk", 1));
+  EXPECT_EQ(fine.splits, problem.seq);
+  EXPECT_GT(fine.scratch_bytes, problem.seq * 64 * 128 * 4);
+  EXPECT_GE(plan_of("cpu_three_pass", problem).scratch_bytes, problem.seq * 64 * 4);
+  EXPECT_EQ(plan_of("cpu_oracle", problem).scratch_bytes, problem.seq * 8 * 8);
+  EXPECT_GT(plan_of("cpu_read", problem).grid.x, 0);
+}
+
+TEST(CpuPlans, TuningIsTakenAsAsked) {
+  const Problem problem = problem_of(32, 8, 1000);
+  TuningPoint tuning = point("chunk", 300);
+  tuning.set("threads", 3);
+  const LaunchPlan plan = plan_of("cpu_split_kv", problem, tuning);
+  EXPECT_EQ(plan.chunk, 300);
+  EXPECT_EQ(plan.splits, 4);
+  EXPECT_EQ(plan.block.x, 3);
+  EXPECT_EQ(plan.rule, "");
+  EXPECT_NE(plan_of("cpu_split_kv", problem).rule, "");
+}
+
+TEST(CpuPlans, RefusalsSayWhatIsNeededAndWhatThereIs) {
+  EXPECT_EQ(refusal_of("cpu_split_kv", problem_of(32, 8, 1000), point("threads", 9)),
+            "threads=9 exceeds the 8 cores there are");
+  EXPECT_EQ(refusal_of("cpu_split_kv", problem_of(32, 8, 1000, 100)),
+            "dim must be 64, 96, 128, 192 or 256, not 100");
+  EXPECT_EQ(refusal_of("cpu_three_pass", problem_of(32, 8, 1000, 32)),
+            "dim must be 64, 96, 128, 192 or 256, not 32");
+  EXPECT_NE(refusal_of("cpu_split_kv", problem_of(32, 8, 1000), point("chunk", 0)), "");
+  EXPECT_NE(refusal_of("cpu_read", problem_of(32, 8, 1000, 100)), "");
+}
+
+// Two keys with scores 0 and ln 3: weights 1/4 and 3/4.
+TEST(CpuOracle, TwoKeysByHand) {
+  const float ln3 = 1.0986123f;
+  Problem problem = problem_of(1, 1, 2, 2);
+  problem.scale = ln3;
+  const auto bf16 = [](float value) { return float_to_bf16(value); };
+  const std::vector<std::uint16_t> q = {bf16(1), bf16(2)}, k = {bf16(2), bf16(-1), bf16(-1), bf16(1)},
+                                   v = {bf16(8), bf16(0), bf16(16), bf16(-4)};
+  std::vector<double> o(2), lse(1), scratch(2);
+  DecodeArgs args = dense_args(problem);
+  args.q = q.data();
+  args.k = k.data();
+  args.v = v.data();
+  args.oracle_o = o.data();
+  args.oracle_lse = lse.data();
+  args.scratch = scratch.data();
+  PinnedTeam team({0});
+  LaunchContext context;
+  context.team = &team;
+  LaunchPlan plan = plan_of("cpu_oracle", problem);
+  ASSERT_LE(plan.scratch_bytes, 16);
+  variant("cpu_oracle").prepare(args, plan, eight_cores())->launch(context);
+  EXPECT_NEAR(o[0], 0.25 * 8 + 0.75 * 16, 1e-6);
+  EXPECT_NEAR(o[1], -3.0, 1e-6);
+  EXPECT_NEAR(lse[0], std::log(4.0), 1e-6);
+}
+
+TEST(CpuOracle, NoKeysGiveZeroAndMinusInfinity) {
+  const Problem problem = problem_of(2, 1, 0, 4);
+  std::vector<std::uint16_t> q(8);
+  std::vector<double> o(8, 1.0), lse(2, 1.0);
+  DecodeArgs args = dense_args(problem);
+  args.q = q.data();
+  args.oracle_o = o.data();
+  args.oracle_lse = lse.data();
+  PinnedTeam team({0});
+  LaunchContext context;
+  context.team = &team;
+  LaunchPlan plan = plan_of("cpu_oracle", problem);
+  plan.block.x = 1;
+  variant("cpu_oracle").prepare(args, plan, eight_cores())->launch(context);
+  EXPECT_EQ(o, std::vector<double>(8, 0.0));
+  EXPECT_EQ(lse, std::vector<double>(2, -std::numeric_limits<double>::infinity()));
+}
+
+// The roof may leave no byte out: its digest is the sum of all words, whatever the instruction set and tail.
+TEST(CpuRead, DigestIsTheSumOfEveryWord) {
+  for (const std::int64_t words : {8, 16, 8 * 100, 4096, 8 * 1237}) {
+    std::vector<std::uint64_t> data(static_cast<std::size_t>(words));
+    for (std::size_t i = 0; i < data.size(); ++i)
+      data[i] = philox4x32(static_cast<std::uint32_t>(i), 0, 0, 0, 7, 0).w[0] * 0x100000001ull;
+    const std::uint64_t sum = std::accumulate(data.begin(), data.end(), std::uint64_t{0});
+    for (const std::string& target : cpu::simd_targets()) {
+      ASSERT_TRUE(cpu::force_simd_target(target));
+      EXPECT_EQ(cpu::read_bytes_kernel()(data.data(), words * 8), sum) << target << " " << words;
+    }
+    cpu::force_simd_target("");
+  }
+}
+
+TEST(SimdTargets, OnlyWhatThisMachineRunsCanBeForced) {
+  EXPECT_FALSE(cpu::force_simd_target("ABACUS"));
+  EXPECT_EQ(cpu::simd_targets().back(), "plain");
+  cpu::force_simd_target("");
+}
+
+TEST(PowerOfTwo, IsExactAtIntegersAndCloseBetween) {
+  for (int i = -100; i <= 0; ++i) EXPECT_EQ(cpu::power_of_two(static_cast<float>(i)), std::ldexp(1.0f, i));
+  for (float x = -99.9f; x < 0.0f; x += 0.0137f) {
+    const double truth = std::exp2(static_cast<double>(x));
+    EXPECT_NEAR(static_cast<double>(cpu::power_of_two(x)) / truth, 1.0, 3e-7) << x;
+  }
+  EXPECT_EQ(cpu::power_of_two(-100.5f), 0.0f);
+  EXPECT_EQ(cpu::power_of_two(-std::numeric_limits<float>::infinity()), 0.0f);
+  EXPECT_TRUE(std::isnan(cpu::power_of_two(std::numeric_limits<float>::quiet_NaN())));
+}
+
+// Branch-free conversion against core/half.h's, on every bit pattern.
+TEST(Rows, Fp16WithoutBranchesAgreesOnEveryPattern) {
+  for (std::uint32_t bits = 0; bits < 0x10000u; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    ASSERT_EQ(float_bits(cpu::fp16_value(half)), float_bits(fp16_to_float(half))) << bits;
+  }
+}
+
+TEST(WorkQueue, EveryItemGoesOutOnceToAnyRank) {
+  for (const int ranks : {1, 2, 3, 7}) {
+    for (const std::int64_t count : {0, 1, 5, 64, 1000}) {
+      cpu::WorkQueue queue(ranks);
+      for (int again = 0; again < 2; ++again) {
+        queue.reset(count);
+        std::vector<std::int64_t> got;
+        // The last rank alone empties everyone's share.
+        for (std::int64_t item; (item = queue.next(ranks - 1)) >= 0;) got.push_back(item);
+        std::sort(got.begin(), got.end());
+        std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+        std::iota(all.begin(), all.end(), 0);
+        EXPECT_EQ(got, all);
+      }
+    }
+  }
+}
+
+TEST(WorkQueue, RanksThatDrawTogetherShareNothing) {
+  const std::int64_t count = 20000;
+  PinnedTeam team({0, 0, 0, 0});
+  cpu::WorkQueue queue(4);
+  queue.reset(count);
+  std::vector<int> taken(static_cast<std::size_t>(count), 0);
+  team.run(4, [&](int rank) {
+    for (std::int64_t item; (item = queue.next(rank)) >= 0;) ++taken[static_cast<std::size_t>(item)];
+  });
+  EXPECT_EQ(std::count(taken.begin(), taken.end(), 1), count);
+}
+
+}  // namespace
+}  // namespace fdbench
