@@ -9,6 +9,9 @@ namespace fdbench::bench {
 
 namespace {
 
+// However short a row's --timeout is, finding the device takes its time.
+constexpr double kSurveySilenceSeconds = 60.0;
+
 WorkRequest request_for(const RunSettings& settings) {
   WorkRequest request;
   request.device = settings.device;
@@ -102,8 +105,7 @@ Survey survey(const WorkerProtocol& protocol, const RunSettings& settings, const
       found.memory.at(static_cast<std::size_t>(memory->shape)) = {memory->needed, memory->available};
     }
   };
-  const WorkerOutcome outcome =
-      run_worker(protocol, request, settings.silence_s.value_or(60.0), take, interrupted);
+  const WorkerOutcome outcome = run_worker(protocol, request, kSurveySilenceSeconds, take, interrupted);
   throw_if_refused(outcome);
   if (outcome.end == WorkerEnd::interrupted)
     throw Error(Exit::interrupted, "interrupted before anything was measured");

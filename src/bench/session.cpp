@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "bench/buffers.h"
@@ -15,6 +16,13 @@ namespace fdbench::bench {
 
 namespace {
 
+// Bytes: a thousandth of what overflows, a thousand times what any machine has.
+constexpr double kBeyondMemory = 0x1p54;
+
+Error no_graph_timer() {
+  return usage_error("--timer graph: this device has no graph timer; use --timer events");
+}
+
 // The graph timer's copies of the inputs beside the first, each with a Prepared of every subject.
 struct Rotation {
   std::vector<std::unique_ptr<Inputs>> inputs;
@@ -25,7 +33,12 @@ class Session {
  public:
   Session(Backend& backend, VariantTable table, const WorkRequest& request, const EventSink& emit,
           const std::atomic<bool>& interrupted)
-      : backend_(backend), table_(table), request_(request), emit_(emit), interrupted_(interrupted) {}
+      : backend_(backend), table_(table), request_(request), interrupted_(interrupted) {
+    emit_ = [this, &emit](const WorkEvent& event) {
+      if (const auto* ended = std::get_if<ItemEnded>(&event)) ended_.insert(ended->item);
+      emit(event);
+    };
+  }
 
   void run() {
     if (const auto reason = invalid_reason(request_.problem))
@@ -124,6 +137,8 @@ class Session {
         backend_.synchronize();
       });
     }
+    drop_ended();
+    if (subjects_.empty()) return {};
     emit_(StepBegins{-1, Phase::warm_up});
     backend_.start_measuring(settings.cache);
 
@@ -149,7 +164,7 @@ class Session {
 
   Rotation make_rotation() {
     const int copies = backend_.rotation(request_.problem);
-    if (copies < 1) throw usage_error("--timer graph: this device has no graph timer; use --timer events");
+    if (copies < 1) throw no_graph_timer();
     Rotation rotation;
     rotation.prepared.resize(subjects_.size());
     for (int copy = 1; copy < copies; ++copy) {
@@ -162,7 +177,12 @@ class Session {
     return rotation;
   }
 
+  void drop_ended() {
+    std::erase_if(subjects_, [this](const auto& subject) { return ended_.count(subject.first) != 0; });
+  }
+
   void recheck() {
+    drop_ended();
     for (auto& [item, subject] : subjects_) check(item, *subject, Phase::recheck, false);
   }
 
@@ -175,8 +195,9 @@ class Session {
   Backend& backend_;
   VariantTable table_;
   const WorkRequest& request_;
-  const EventSink& emit_;
   const std::atomic<bool>& interrupted_;
+  EventSink emit_;
+  std::set<int> ended_;  // items that take no further part
   std::vector<Planned> plans_;
   Truth truth_;
   std::vector<std::pair<int, std::unique_ptr<Subject>>> subjects_;
@@ -192,8 +213,14 @@ void run_session(Backend& backend, VariantTable table, const WorkRequest& reques
 std::int64_t memory_needed(const Backend& backend, VariantTable table, const Problem& problem,
                            const std::vector<WorkItem>& items, const MeasureSettings& settings) {
   const DeviceInfo& device = backend.device();
-  const std::int64_t copies =
-      settings.measure && settings.timer == TimerMode::graph ? std::max(backend.rotation(problem), 1) : 1;
+  const bool graph = settings.measure && settings.timer == TimerMode::graph;
+  const std::int64_t copies = graph ? backend.rotation(problem) : 1;
+  if (copies < 1) throw no_graph_timer();
+  // Far past any memory there is, the rest need not be counted, and could not be in 64 bits.
+  const double rough = static_cast<double>(kPoisonRows + problem.seq) *
+                       static_cast<double>(problem.kv_heads) *
+                       static_cast<double>(problem.dim * 2 * element_bytes(problem.dtype) * copies);
+  if (rough > kBeyondMemory) return static_cast<std::int64_t>(std::min(rough, 0x1p62));
   std::int64_t subjects = 0;
   for (const WorkItem& item : items) {
     const Variant* variant = find_variant(table, item.variant);

@@ -21,7 +21,7 @@ void run_session(Backend& backend, VariantTable table, const WorkRequest& reques
 
 // What measuring `problem` takes of the device's memory: inputs (and their rotation), flush buffer, and for
 // each item its output and workspace; or validation with its oracle, if that is more. Items that can't run
-// count nothing.
+// count nothing. Throws Error (usage) where the settings want a graph timer and the backend has none.
 std::int64_t memory_needed(const Backend& backend, VariantTable table, const Problem& problem,
                            const std::vector<WorkItem>& items, const MeasureSettings& settings);
 

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
+#include <sstream>
 #include <utility>
 
 #include "core/error.h"
@@ -182,7 +184,9 @@ WorkerOutcome run_worker(const WorkerProtocol& protocol, const WorkRequest& requ
     outcome.end = WorkerEnd::interrupted;
   } else if (hung) {
     outcome.end = WorkerEnd::hung;
-    outcome.message = "no sign of life for " + std::to_string(static_cast<long>(silence_s)) + " s";
+    std::ostringstream seconds;
+    seconds << silence_s;
+    outcome.message = "no sign of life for " + seconds.str() + " s";
   } else if (WIFSIGNALED(status)) {
     outcome.end = WorkerEnd::died;
     outcome.message = std::string("killed by signal ") + std::to_string(WTERMSIG(status)) + " (" +

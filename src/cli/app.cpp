@@ -1,16 +1,23 @@
 #include "cli/app.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/build_info.h"
 #include "cli/commands.h"
+#include "cli/say.h"
 
 namespace fdbench::cli {
 
@@ -57,10 +64,53 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   return best.empty() ? "" : "; did you mean " + best + "?";
 }
 
+// Whether the user typed this flag: what was not typed came from the environment.
+bool is_typed(const CLI::Option& option, const std::vector<std::string>& argv) {
+  return std::any_of(argv.begin(), argv.end(), [&](const std::string& word) {
+    return option.check_name(word.substr(0, word.find('=')));
+  });
+}
+
+// `message` with a flag's name in front replaced by the variable that stood in for it.
+std::string blame_environment(std::string message, const std::vector<std::string>& argv,
+                              const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string flag = option->get_name() + " ", variable = option->get_envname();
+    if (!variable.empty() && message.rfind(flag, 0) == 0 && !is_typed(*option, argv))
+      message.replace(0, flag.size(), variable + "=");
+  }
+  return message;
+}
+
+// What a user typed may hold anything, and a message is one line.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (std::iscntrl(static_cast<unsigned char>(c))) c = ' ';
+  }
+  return text;
+}
+
+bool takes_value(const CLI::Option& option) {
+  return option.get_items_expected_max() > 0;
+}
+
+// A flag whose value was forgotten takes the next flag for it, and the parser stumbles over what comes after.
+std::string forgotten_value(const std::vector<std::string>& argv, const CLI::App& command) {
+  for (std::size_t i = 0; i + 1 < argv.size(); ++i) {
+    if (argv[i + 1].rfind("--", 0) != 0) continue;
+    for (const CLI::Option* option : command.get_options()) {
+      if (takes_value(*option) && option->check_name(argv[i]))
+        return argv[i] + ": its value is missing before " + argv[i + 1] + ": " + option->get_description();
+    }
+  }
+  return {};
+}
+
 // One line for what the parser refused.
 std::string explain(const CLI::ParseError& error, const std::vector<std::string>& argv, const CLI::App& app,
                     const CLI::App* chosen) {
-  const std::string help = chosen ? "fdbench " + chosen->get_name() + " --help" : "fdbench --help";
+  const std::string see =
+      chosen ? " (see fdbench " + chosen->get_name() + " --help)" : " (see fdbench --help)";
   const CLI::App& where = chosen ? *chosen : app;
   std::vector<std::string> flags, commands;
   for (const CLI::Option* option : where.get_options()) {
@@ -73,22 +123,70 @@ std::string explain(const CLI::ParseError& error, const std::vector<std::string>
     commands.push_back(command->get_name());
   }
   if (!chosen && argv.size() > 1 && argv[1].rfind('-', 0) != 0) {
-    return "unknown command '" + argv[1] + "'" + suggestion(argv[1], commands) + " (see " + help + ")";
+    return "unknown command '" + argv[1] + "'" + suggestion(argv[1], commands) + see;
   }
+  if (const std::string forgotten = forgotten_value(argv, where); !forgotten.empty()) return forgotten + see;
   if (const auto extras = where.remaining(); !extras.empty()) {
     const std::string flag = extras.front().substr(0, extras.front().find('='));
-    if (flag.rfind('-', 0) == 0)
-      return "unknown flag " + flag + suggestion(flag, flags) + " (see " + help + ")";
-    return "unexpected argument '" + extras.front() + "' (see " + help + ")";
+    if (flag.rfind('-', 0) != 0) return "unexpected argument '" + extras.front() + "'" + see;
+    return "unknown flag " + flag + suggestion(flag, flags) +
+           (chosen ? "" : "; flags come after a command: fdbench run " + flag) + see;
   }
-  std::string text = error.what();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text + " (see " + help + ")";
+  const std::string text = error.what();
+  const auto bare = [](const std::string& name) { return name.substr(name.find_first_not_of('-')); };
+  // The parser's own words for a missing or repeated value differ from version to version.
+  for (const CLI::Option* option : where.get_options()) {
+    const std::string name = option->get_name();
+    if (name.empty()) continue;  // a hidden one
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) break;
+    if (!takes_value(*option) && text.rfind(bare(name) + " ", 0) == 0) return name + " takes no value" + see;
+    if (text.rfind(name + ":", 0) != 0) continue;
+    const auto given = std::count_if(argv.begin(), argv.end(), [&](const std::string& word) {
+      return option->check_name(word.substr(0, word.find('=')));
+    });
+    return name + (given > 1 ? ": is given more than once; give it once" : ": its value is missing") + ": " +
+           option->get_description() + see;
+  }
+  return text + see;
+}
+
+// Refuses values that can't be meant: empty ones come from shell variables that are not set, and where the
+// next flag stands in its place a value was forgotten. A switch has no value at all.
+void refuse_odd_values(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    for (CLI::Option* option : command->get_options()) {
+      if (!takes_value(*option)) {
+        option->disable_flag_override();
+        continue;
+      }
+      option->check([](const std::string& value) {
+        if (value.rfind("--", 0) == 0) return "its value is missing before " + value;
+        return value.empty() ? "its value is empty; give one or leave the flag out" : std::string();
+      });
+    }
+  }
+}
+
+// A closed stdin, stdout or stderr would lend its number to the next file or pipe opened, and what is meant
+// for the one would reach the other. Opened so, writing fails as it would have.
+void occupy_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0)
+      static_cast<void>(open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+  }
+}
+
+// What was printed is on its way only if stdout took it.
+Exit flushed(Exit code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  say(stderr, fmt::format("fdbench: stdout could not be written: {}\n", std::strerror(errno)));
+  return code == Exit::interrupted ? code : Exit::not_written;
 }
 
 }  // namespace
 
 Exit run_app(int argc, char** argv) {
+  occupy_standard_descriptors();
   const std::vector<std::string> words(argv, argv + argc);
   CLI::App app{
       "fdbench measures, tunes and gates flash-decoding kernels: attention of one new token over a long KV "
@@ -110,25 +208,39 @@ Exit run_app(int argc, char** argv) {
     }
     return nullptr;
   };
+  refuse_odd_values(app);
+  // A worker's one line becomes part of the runner's.
+  const auto complain = [&](const std::string& message) {
+    const Command* command = chosen();
+    const bool worker = command && command->app->get_group().empty();
+    const std::string blamed = command ? blame_environment(message, words, *command->app) : message;
+    say(stderr, fmt::format("{}{}\n", worker ? "" : "fdbench: ", one_line(blamed)));
+  };
   try {
     app.parse(argc, argv);
-    return chosen()->execute();
+    return flushed(chosen()->execute());
   } catch (const CLI::Success& help) {  // --help, --version
     app.exit(help);
-    return Exit::good;
+    return flushed(Exit::good);
   } catch (const CLI::ParseError& error) {
-    const Command* command = chosen();
     if (argc == 1) {
-      fmt::print("{}", app.help());
+      say(stdout, app.help());
       return Exit::usage;
     }
-    fmt::print(stderr, "fdbench: {}\n", explain(error, words, app, command ? command->app : nullptr));
+    complain(explain(error, words, app, chosen() ? chosen()->app : nullptr));
     return Exit::usage;
   } catch (const Error& error) {
-    fmt::print(stderr, "fdbench: {}\n", error.what());
+    complain(error.what());
     return error.code();
+  } catch (const std::system_error& error) {  // what printing to a full or closed stdout throws
+    if (std::ferror(stdout) != 0) {
+      complain(std::string("stdout could not be written: ") + error.code().message());
+      return Exit::not_written;
+    }
+    complain(error.what());
+    return Exit::failed;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "fdbench: {}\n", error.what());
+    complain(error.what());
     return Exit::failed;
   }
 }

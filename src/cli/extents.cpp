@@ -13,7 +13,8 @@ constexpr std::string_view kForms = "8192, a list 1024,8192, or a range 1024:131
 
 class ExtentParser {
  public:
-  ExtentParser(std::string_view flag, std::string_view text) : flag_(flag), text_(text) {}
+  // `given`: the flag and what was typed, which begin every message.
+  ExtentParser(std::string given, std::string_view text) : given_(std::move(given)), text_(text) {}
 
   std::vector<std::int64_t> parse() {
     std::size_t begin = 0;
@@ -26,9 +27,7 @@ class ExtentParser {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw usage_error(std::string(flag_) + " " + std::string(text_) + ": " + what);
-  }
+  [[noreturn]] void fail(const std::string& what) const { throw usage_error(given_ + ": " + what); }
 
   std::int64_t number(std::string_view digits) const {
     if (digits.empty()) fail("a number is missing; give " + std::string(kForms));
@@ -71,14 +70,15 @@ class ExtentParser {
     }
   }
 
-  std::string_view flag_, text_;
+  std::string given_;
+  std::string_view text_;
   std::vector<std::int64_t> values_;
 };
 
 }  // namespace
 
 std::vector<std::int64_t> parse_extents(std::string_view flag, std::string_view text) {
-  return ExtentParser(flag, text).parse();
+  return ExtentParser(std::string(flag) + " " + std::string(text), text).parse();
 }
 
 AxisValues parse_axis(std::string_view flag, std::string_view text) {
@@ -87,8 +87,8 @@ AxisValues parse_axis(std::string_view flag, std::string_view text) {
     throw usage_error(std::string(flag) + " " + std::string(text) +
                       ": give NAME=VALUES, chunk=64:4096*2 say");
   }
-  const std::string name(text.substr(0, equals));
-  return {name, parse_extents(std::string(flag) + " " + name, text.substr(equals + 1))};
+  const std::string given = std::string(flag) + " " + std::string(text);
+  return {std::string(text.substr(0, equals)), ExtentParser(given, text.substr(equals + 1)).parse()};
 }
 
 }  // namespace fdbench::cli

@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/result_writer.h"
 #include "cli/run_info.h"
+#include "cli/say.h"
 #include "cli/variant_table.h"
 #include "io/work_codec.h"
 #include "report/table.h"
@@ -47,11 +48,14 @@ std::vector<WorkItem> possible_items(const MeasureCommand& command, VariantTable
   std::vector<WorkItem> items;
   for (const Variant* variant : table) {
     if (variant->role == Role::oracle) continue;
-    if (variant->role != Role::candidate) {
-      items.push_back({std::string(variant->name), {}});
-    } else if (command.variants.empty() || std::find(command.variants.begin(), command.variants.end(),
-                                                     variant->name) != command.variants.end()) {
-      for (const TuningPoint& point : command.points) items.push_back({std::string(variant->name), point});
+    const bool candidate = variant->role == Role::candidate;
+    const auto& names = command.variants;
+    const bool named = std::find(names.begin(), names.end(), variant->name) != names.end();
+    // Roof and reference always take part as they are; swept, at the points too.
+    if (!candidate) items.push_back({std::string(variant->name), {}});
+    if (!named && !(candidate && names.empty())) continue;
+    for (const TuningPoint& point : command.points) {
+      if (candidate || !point.empty()) items.push_back({std::string(variant->name), point});
     }
   }
   return items;
@@ -59,8 +63,14 @@ std::vector<WorkItem> possible_items(const MeasureCommand& command, VariantTable
 
 void check_names(const MeasureCommand& command, VariantTable table) {
   for (const std::string& name : command.variants) {
-    if (!find_variant(table, name)) {
+    const Variant* variant = find_variant(table, name);
+    if (!variant)
       throw usage_error(fmt::format("--variant {}: no such variant; there are {}", name, names_of(table)));
+    if (variant->role == Role::oracle) {
+      throw usage_error(
+          fmt::format("--variant {}: it is what results are checked against, and is never measured; "
+                      "there are {}",
+                      name, names_of(table)));
     }
   }
 }
@@ -131,8 +141,11 @@ Exit exit_for_rows(const std::vector<ResultRecord>& rows, bool fail_noisy) {
       })) {
     return Exit::failed;
   }
-  const bool measured =
-      any([](const ResultRecord& row) { return row.status == Status::ok && row.role == Role::candidate; });
+  // Roof and reference alone are something only where no candidate was asked for.
+  const bool candidates = any([](const ResultRecord& row) { return row.role == Role::candidate; });
+  const bool measured = any([&](const ResultRecord& row) {
+    return row.status == Status::ok && (row.role == Role::candidate || !candidates);
+  });
   return measured ? Exit::good : Exit::failed;
 }
 
@@ -155,13 +168,25 @@ Exit measure(const MeasureCommand& command) {
 
   std::FILE* out = table_stream(command.output);
   const report::TableStyle style{use_color(command.output)};
-  if (!command.output.quiet) fmt::print(out, "{}\n", report::device_line(file.run, survey.why));
+  if (!command.output.quiet) say(out, report::device_line(file.run, survey.why) + "\n");
   Progress progress(work, command.settings, !command.output.quiet && isatty(fileno(stderr)));
 
   std::set<std::string> printed;
-  int current_process = 0;
+  // The tables of shapes that have not been printed yet; of `only` where it is given.
+  const auto print_tables = [&](const std::vector<ResultRecord>& all, const Problem* only) {
+    if (command.output.quiet) return;
+    progress.clear();
+    report::for_each_shape(all, [&](std::span<const ResultRecord> shape) {
+      const Problem& problem = shape.front().problem;
+      if (only && !(problem == *only)) return;
+      if (printed.insert(shape_id(problem)).second) say(out, "\n" + report::shape_table(shape, style));
+    });
+    std::fflush(out);
+  };
+  int current_shape = 0, current_process = 0;
   bench::RunObserver observer;
   observer.shape_begins = [&](int shape, int process) {
+    current_shape = shape;
     current_process = process;
     progress.shape_begins(shape, process);
   };
@@ -171,31 +196,28 @@ Exit measure(const MeasureCommand& command) {
     file.run.interrupted = interrupted();
     writer.write(file);
     // A shape's table is complete with its last process.
-    if (command.output.quiet || (current_process + 1 < command.settings.processes && !interrupted())) return;
-    progress.clear();
-    report::for_each_shape(all, [&](std::span<const ResultRecord> shape) {
-      if (printed.insert(shape_id(shape.front().problem)).second) {
-        fmt::print(out, "\n{}", report::shape_table(shape, style));
-      }
-    });
-    std::fflush(out);
+    if (current_process + 1 == command.settings.processes)
+      print_tables(all, &command.shapes[static_cast<std::size_t>(current_shape)]);
   };
   int left_out = 0;
   observer.budget_spent = [&](int shapes) { left_out = shapes; };
 
   file.results = bench::run_shapes(protocol, command.settings, work, observer, interrupted());
   file.run.interrupted = interrupted();
+  // Those whose last process was not reached.
+  print_tables(file.results, nullptr);
   progress.clear();
   writer.write(file);
   writer.write_stdout(file);
   if (left_out > 0)
-    fmt::print(stderr, "fdbench: --budget was spent: {} measurements of a shape were left out\n", left_out);
+    say(stderr,
+        fmt::format("fdbench: --budget was spent: {} measurements of a shape were left out\n", left_out));
   if (!command.output.quiet && !writer.failed()) {
     for (std::size_t i = 0; i < writer.paths().size(); ++i)
-      fmt::print(out, "{}wrote {}\n", i == 0 ? "\n" : "", writer.paths()[i]);
+      say(out, fmt::format("{}wrote {}\n", i == 0 ? "\n" : "", writer.paths()[i]));
   }
   if (interrupted()) {
-    fmt::print(stderr, "fdbench: interrupted; {} rows were kept\n", file.results.size());
+    say(stderr, fmt::format("fdbench: interrupted; {} rows were kept\n", file.results.size()));
     return Exit::interrupted;
   }
   if (writer.failed()) return Exit::not_written;

@@ -1,10 +1,10 @@
 #include "cli/measure_options.h"
 
-#include <fmt/core.h>
-
 #include <CLI/CLI.hpp>
-#include <cmath>
+#include <cstdint>
+#include <limits>
 
+#include "cli/numbers.h"
 #include "cli/open_device.h"
 #include "core/error.h"
 
@@ -16,7 +16,7 @@ void MeasureOptions::add_to(CLI::App& app, bool timing) {
       ->envname("FDBENCH_DEVICE")
       ->group(group);
   app.add_option("--seed", seed, "of the inputs (1)")->envname("FDBENCH_SEED")->group(group);
-  app.add_option("--timeout", timeout_s, "seconds without a sign of life after which a row is given up")
+  app.add_option("--timeout", timeout, "seconds without a sign of life after which a row is given up")
       ->group(group);
   app.add_option("--fake", script)->group("");
   if (!timing) return;
@@ -27,11 +27,10 @@ void MeasureOptions::add_to(CLI::App& app, bool timing) {
   app.add_option("--timer", timer, "events (each launch) or graph (throughput of replays; CUDA)")
       ->envname("FDBENCH_TIMER")
       ->group(group);
-  app.add_option("--max-noise", max_noise_percent,
-                 "stop when every median is known to +- this many percent (1)")
+  app.add_option("--max-noise", max_noise, "stop when every median is known to +- this many percent (1)")
       ->envname("FDBENCH_MAX_NOISE")
       ->group(group);
-  app.add_option("--max-time", max_time_s, "or after this many seconds a row (3)")
+  app.add_option("--max-time", max_time, "or after this many seconds a row (3)")
       ->envname("FDBENCH_MAX_TIME")
       ->group(group);
   app.add_option("--rounds", rounds, "exactly so many rounds instead")
@@ -40,7 +39,7 @@ void MeasureOptions::add_to(CLI::App& app, bool timing) {
   app.add_option("--processes", processes, "repeat the whole in so many fresh processes (1)")
       ->envname("FDBENCH_PROCESSES")
       ->group(group);
-  app.add_option("--budget", budget_s, "seconds for the whole: shapes not begun by then are left out")
+  app.add_option("--budget", budget, "seconds for the whole: shapes not begun by then are left out")
       ->envname("FDBENCH_BUDGET")
       ->group(group);
   app.add_flag("--fail-noisy", fail_noisy, "exit 4 when a row did not reach --max-noise")->group(group);
@@ -56,27 +55,17 @@ bench::RunSettings MeasureOptions::settings() const {
   if (!cache_mode) throw usage_error("--cache " + cache + ": must be cold or hot");
   const auto timer_mode = parse_timer_mode(timer);
   if (!timer_mode) throw usage_error("--timer " + timer + ": must be events or graph");
-  const auto positive = [](const char* flag, double value) {
-    if (!(value > 0.0) || !std::isfinite(value))
-      throw usage_error(fmt::format("{} {}: must be more than 0", flag, value));
-  };
-  positive("--max-noise", max_noise_percent);
-  positive("--max-time", max_time_s);
-  if (budget_s) positive("--budget", *budget_s);
-  if (timeout_s) positive("--timeout", *timeout_s);
-  if (rounds && (*rounds < 1 || *rounds > 100000))
-    throw usage_error(fmt::format("--rounds {}: must be 1 ... 100000", *rounds));
-  if (processes < 1 || processes > 1000)
-    throw usage_error(fmt::format("--processes {}: must be 1 ... 1000", processes));
   settings.measure.cache = *cache_mode;
   settings.measure.timer = *timer_mode;
-  settings.measure.max_noise = max_noise_percent / 100.0;
-  settings.measure.max_time_s = max_time_s;
-  settings.measure.rounds = rounds;
-  settings.measure.seed = seed;
-  settings.processes = processes;
-  settings.budget_s = budget_s;
-  settings.silence_s = timeout_s;
+  settings.measure.max_noise = parse_positive("--max-noise", max_noise) / 100.0;
+  settings.measure.max_time_s = parse_positive("--max-time", max_time);
+  if (!rounds.empty())
+    settings.measure.rounds = static_cast<int>(parse_whole("--rounds", rounds, 1, 100'000));
+  settings.measure.seed =
+      static_cast<std::uint64_t>(parse_whole("--seed", seed, 0, std::numeric_limits<std::int64_t>::max()));
+  settings.processes = static_cast<int>(parse_whole("--processes", processes, 1, 1000));
+  if (!budget.empty()) settings.budget_s = parse_positive("--budget", budget);
+  if (!timeout.empty()) settings.silence_s = parse_positive("--timeout", timeout);
   return settings;
 }
 

@@ -1,7 +1,6 @@
 // The flags that say how to measure, and where results go.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "bench/runner.h"
@@ -14,13 +13,8 @@ namespace fdbench::cli {
 
 struct MeasureOptions {
   std::string device = "auto", cache = "cold", timer = "events", script;
-  double max_noise_percent = 1.0;
-  double max_time_s = 3.0;
-  std::optional<int> rounds;
-  int processes = 1;
-  std::optional<double> budget_s;
-  std::optional<double> timeout_s;
-  std::uint64_t seed = 1;
+  // Numbers as typed; empty: not given.
+  std::string max_noise = "1", max_time = "3", rounds, processes = "1", budget, timeout, seed = "1";
   bool fail_noisy = false;
   bool dirty_flush = false;  // hidden: what evicting by writing does to the figures (docs/measuring.md)
 

@@ -1,9 +1,13 @@
 #include "cli/progress.h"
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+
+#include "cli/say.h"
 
 namespace fdbench::cli {
 
@@ -24,13 +28,16 @@ Progress::~Progress() {
 }
 
 void Progress::clear() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  if (shown_) say(stderr, "\r\x1b[K");
   shown_ = false;
 }
 
 void Progress::show(const std::string& text) {
   std::fflush(stdout);
-  fmt::print(stderr, "\r\x1b[K{}", text);
+  // A line that wraps could not be taken away again.
+  winsize window = {};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1;
+  say(stderr, "\r\x1b[K" + text.substr(0, known ? window.ws_col - 1u : std::string::npos));
   std::fflush(stderr);
   shown_ = true;
 }

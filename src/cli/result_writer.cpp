@@ -1,10 +1,10 @@
 #include "cli/result_writer.h"
 
-#include <fmt/core.h>
-
 #include <cstdio>
+#include <filesystem>
 
 #include "cli/run_info.h"
+#include "cli/say.h"
 #include "core/error.h"
 #include "io/result_csv.h"
 #include "io/result_json.h"
@@ -30,7 +30,11 @@ ResultWriter::ResultWriter(const OutputOptions& output, const RunInfo& run) {
   add("--md", Format::markdown, output.md);
   if (!output.directory.empty()) {
     io::make_directories(output.directory, "--out");
-    const std::string stem = output.directory + "/" + dated_name(run);
+    // Two runs may begin within a second.
+    const std::string dated = output.directory + "/" + dated_name(run);
+    std::string stem = dated;
+    for (int n = 2; std::filesystem::exists(stem + ".json") || std::filesystem::exists(stem + ".csv"); ++n)
+      stem = dated + "-" + std::to_string(n);
     add("--out", Format::json, stem + ".json");
     add("--out", Format::csv, stem + ".csv");
   }
@@ -56,7 +60,7 @@ void ResultWriter::write(const ResultFile& file) {
       io::write_atomically(target.path, text(target.format, file));
     } catch (const Error& error) {
       failed_ = true;
-      if (!told_) fmt::print(stderr, "fdbench: {}\n", error.what());
+      if (!told_) say(stderr, std::string("fdbench: ") + error.what() + "\n");
       told_ = true;
     }
   }
@@ -65,10 +69,7 @@ void ResultWriter::write(const ResultFile& file) {
 void ResultWriter::write_stdout(const ResultFile& file) const {
   for (const Target& target : targets_) {
     if (target.path != "-") continue;
-    const std::string out = text(target.format, file);
-    if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {
-      throw Error(Exit::not_written, "stdout could not be written");
-    }
+    say(stdout, text(target.format, file));
   }
 }
 

@@ -20,7 +20,7 @@ class ResultWriter {
   // Writes every file. A failure is kept, said once on stderr, and measuring goes on; the last call's failure
   // decides.
   void write(const ResultFile& file);
-  // What was asked for on stdout ("-"), once, at the end.
+  // What was asked for on stdout ("-"), once, at the end. Its failure stays in stdout's error flag.
   void write_stdout(const ResultFile& file) const;
 
   bool failed() const { return failed_; }

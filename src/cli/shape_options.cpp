@@ -31,12 +31,12 @@ void ShapeOptions::add_to(CLI::App& app) {
 }
 
 std::vector<Problem> ShapeOptions::problems() const {
-  const bool by_flags = !seq.empty() || !heads.empty() || !kv_heads.empty() || !dim.empty();
+  const bool by_flags = !seq.empty() || !heads.empty() || !kv_heads.empty() || !dim.empty() || !dtype.empty();
   if (!suite.empty() && by_flags) {
     throw usage_error("--suite " + suite +
-                      " brings its own shapes; leave out --seq, --heads, --kv-heads and --dim");
+                      " brings its own shapes; leave out --seq, --heads, --kv-heads, --dim and --dtype");
   }
-  const auto type = parse_dtype(dtype);
+  const auto type = parse_dtype(dtype.empty() ? "bf16" : dtype);
   if (!type) throw usage_error("--dtype " + dtype + ": must be bf16 or fp16");
   if (!by_flags) {
     return io::find_suite(suite.empty() ? "default" : suite, config_directories("suites")).problems;
@@ -65,6 +65,8 @@ std::vector<Problem> ShapeOptions::problems() const {
             throw usage_error(fmt::format("--seq {} --heads {} --kv-heads {} --dim {}: {}", s, h,
                                           kv_head_count, d, *reason));
           }
+          // 64,64:256*2 is a union.
+          if (std::find(problems.begin(), problems.end(), problem) != problems.end()) continue;
           if (problems.size() == kMaxExtents) {
             throw usage_error(
                 fmt::format("--seq, --heads, --kv-heads and --dim make more than {} shapes", kMaxExtents));

@@ -13,7 +13,7 @@ class App;
 namespace fdbench::cli {
 
 struct ShapeOptions {
-  std::string seq, heads, kv_heads, dim, dtype = "bf16", suite;
+  std::string seq, heads, kv_heads, dim, dtype, suite;
 
   void add_to(CLI::App& app);
 

@@ -45,8 +45,10 @@ std::vector<TuningPoint> grid(const Variant& variant, const std::vector<std::str
     std::vector<TuningPoint> product;
     for (const TuningPoint& point : points) {
       for (const std::int64_t value : axis.values) {
-        product.push_back(point);
-        product.back().set(axis.name, value);
+        TuningPoint next = point;
+        next.set(axis.name, value);
+        if (std::find(product.begin(), product.end(), next) == product.end())
+          product.push_back(std::move(next));
       }
     }
     points = std::move(product);
@@ -86,9 +88,9 @@ Command add_sweep(CLI::App& parent, const std::vector<std::string>& argv) {
               throw usage_error("-a is missing: over which axis? (-a chunk=64:4096*2, say)");
             const VariantTable table = flags->measure.script.empty() ? variant_table() : fake_variant_table();
             const Variant* variant = find_variant(table, flags->variant);
-            if (!variant || variant->role != Role::candidate) {
+            if (!variant || variant->role == Role::oracle) {
               throw usage_error(
-                  fmt::format("--variant {}: no such candidate (fdbench list variants)", flags->variant));
+                  fmt::format("--variant {}: no such variant to measure (fdbench list variants)", flags->variant));
             }
             command.variants = {flags->variant};
             command.points = grid(*variant, flags->axes);
