@@ -109,12 +109,17 @@ TuningPoint point(std::initializer_list<std::pair<std::string_view, std::int64_t
   return tuning;
 }
 
-TEST(CudaBulkReadPlan, ARingACtaAMultiprocessor) {
-  const LaunchPlan plan = plan_of("cuda_bulk_read", problem_of(32, 8, 8192), h200());
+TEST(CudaBulkReadPlan, ARingACtaAndTwoCtasAMultiprocessorForLongReads) {
+  const LaunchPlan plan = plan_of("cuda_bulk_read", problem_of(32, 8, 4096), h200());
   EXPECT_EQ(plan.grid, (Extent3{132, 1, 1}));
   EXPECT_EQ(plan.stages, 4);
   EXPECT_EQ(plan.dynamic_smem, 4 * (16384 + 8));
   EXPECT_EQ(plan.scratch_bytes, 0);
+  EXPECT_EQ(plan_of("cuda_bulk_read", problem_of(32, 8, 8191), h200()).grid.x, 132);
+  EXPECT_EQ(plan_of("cuda_bulk_read", problem_of(32, 8, 8192), h200()).grid.x, 264);  // 32 MB
+  DeviceInfo narrow = h200();
+  narrow.smem_per_sm = 128 << 10;  // two rings and what the system keeps are more
+  EXPECT_EQ(plan_of("cuda_bulk_read", problem_of(32, 8, 8192), narrow).grid.x, 132);
 }
 
 TEST(CudaBulkReadPlan, RefusesWhatDoesNotFit) {
