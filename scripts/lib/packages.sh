@@ -82,10 +82,10 @@ apt_install() {
     apt_get update || say "apt-get update reported errors; going on with what it found"
     updated=yes
   fi
-  apt_get install -y --no-install-recommends "$@" >&2 && return
+  apt_get install -y --no-install-recommends "$@" >/dev/null && return
   if [ "$updated" = no ]; then
     apt_get update || say "apt-get update reported errors; going on with what it found"
-    apt_get install -y --no-install-recommends "$@" >&2 && return
+    apt_get install -y --no-install-recommends "$@" >/dev/null && return
   fi
   die "apt-get could not install: $*"
 }
