@@ -51,7 +51,6 @@ std::string run_rounds(std::vector<Contestant> contestants, const MeasureSetting
   stop.max_noise = settings.max_noise;
   stop.max_time_s = settings.max_time_s * static_cast<double>(contestants.size());
   stop.max_rounds = kMaxRounds;
-  if (settings.rounds) stop.fixed_rounds = static_cast<std::size_t>(*settings.rounds);
 
   Kept kept;
   const double start = now_s();
@@ -104,6 +103,11 @@ std::string run_rounds(std::vector<Contestant> contestants, const MeasureSetting
     emit(done);
     kept.add(done);
     ++round;
+    if (settings.rounds) {
+      // Rounds taken, not kept: a clock that stays low would never make up for those set aside.
+      if (round >= *settings.rounds) return std::string(stats::to_string(stats::StopReason::fixed_rounds));
+      continue;
+    }
     const stats::StopReason reason = stats::evaluate(stop, kept.series(), timer_step_ns, now_s() - start);
     if (reason != stats::StopReason::none) return std::string(stats::to_string(reason));
   }

@@ -29,6 +29,22 @@ void throw_if_refused(const WorkerOutcome& outcome) {
   }
 }
 
+// What the worker was at when it ended.
+std::string where(const StepBegins& last) {
+  if (last.item >= 0) return "in phase " + std::string(to_string(last.phase));
+  switch (last.phase) {
+    case Phase::prepare:
+      return "while the inputs were made";
+    case Phase::validate:
+      return "while the oracle ran";
+    case Phase::warm_up:
+    case Phase::sample:
+    case Phase::recheck:
+      break;
+  }
+  return "while measuring was set up";
+}
+
 // One shape in one process: again and again without the culprit, until a worker gets through.
 void measure_shape(const WorkerProtocol& protocol, const RunSettings& settings, RowBuilder& rows, int process,
                    const RunObserver& observer, const std::atomic<bool>& interrupted) {
@@ -68,8 +84,7 @@ void measure_shape(const WorkerProtocol& protocol, const RunSettings& settings, 
 
     const bool hung = outcome.end == WorkerEnd::hung;
     const Status status = hung ? Status::timeout : Status::failed;
-    const std::string why =
-        outcome.message + " (in phase " + std::string(to_string(outcome.last.phase)) + ")";
+    const std::string why = outcome.message + " (" + where(outcome.last) + ")";
     if (outcome.last.item >= 0) {
       // The worker numbers its own items.
       const int culprit = index.at(static_cast<std::size_t>(outcome.last.item));

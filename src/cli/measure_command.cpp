@@ -210,8 +210,7 @@ Exit measure(const MeasureCommand& command) {
   writer.write(file);
   writer.write_stdout(file);
   if (left_out > 0)
-    say(stderr,
-        fmt::format("fdbench: --budget was spent: {} measurements of a shape were left out\n", left_out));
+    say(stderr, fmt::format("fdbench: --budget was spent; measurements of a shape left out: {}\n", left_out));
   if (!command.output.quiet && !writer.failed()) {
     for (std::size_t i = 0; i < writer.paths().size(); ++i)
       say(out, fmt::format("{}wrote {}\n", i == 0 ? "\n" : "", writer.paths()[i]));
