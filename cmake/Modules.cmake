@@ -77,7 +77,7 @@ function(fdbench_kernels)
     target_link_libraries(fdbench_kernels PRIVATE fdbench_highway)
   endif()
   if(FDBENCH_HAVE_CUDA)
-    target_link_libraries(fdbench_kernels PRIVATE fdbench_cuda CUDA::cudart_static CUDA::cublas)
+    target_link_libraries(fdbench_kernels PRIVATE fdbench_cuda CUDA::cudart_static)
   endif()
 
   set(names "")

@@ -10,7 +10,9 @@
 // K and V are read where they lie, [seq, kv_heads, dim]: a head's rows are kv_heads * dim apart. An ungrouped
 // product is a matrix-vector one, which cuBLAS's matrix product serves too; `gemv` asks for its gemv entry.
 //
-// Its error is that of P and O rounded to the dtype: each about 2^-9 relative at most, 1e-3 in the norm.
+// Its error is that of P and O rounded to the dtype: in bf16 at most 2^-8 relative each, 1.65e-3 in the norm
+// where roundings differ. Weights that are all equal are all rounded the same way, so that P's share is 2^-8
+// whole.
 
 #include <algorithm>
 #include <cstdint>
@@ -407,7 +409,8 @@ constinit const Variant cublas_gemv_softmax = {
     .backend = BackendKind::cuda,
     .role = Role::reference,
     .summary = "cuBLAS batched products around a softmax kernel, scores and weights in memory",
-    .tolerance = 4e-3,
+    // Equal weights: 2^-8 of P and 1.65e-3 of O, 4.24e-3 together (seen at q = 0, seq 255).
+    .tolerance = 4.5e-3,
     .writes_lse = true,
     .axes = kAxes,
     .resources = kResources,
