@@ -169,6 +169,7 @@ Exit measure(const MeasureCommand& command) {
   std::FILE* out = table_stream(command.output);
   const report::TableStyle style{use_color(command.output)};
   if (!command.output.quiet) say(out, report::device_line(file.run, survey.why) + "\n");
+  std::fflush(out);  // also into a pipe: what is measured is said before it is
   Progress progress(work, command.settings, !command.output.quiet && isatty(fileno(stderr)));
 
   std::set<std::string> printed;

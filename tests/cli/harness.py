@@ -21,6 +21,14 @@ DATA = pathlib.Path(os.environ.get("FDBENCH_TEST_DATA", REPO / "tests" / "data")
 BIN = os.environ.get("FDBENCH_BIN", str(REPO / "build" / "fdbench"))
 UPDATE = os.environ.get("FDBENCH_UPDATE_GOLDEN") == "1"
 
+
+
+def sanitized():
+    """Whether the program was built with a sanitizer, whose shadow memory no limit on addresses leaves room for."""
+    cache = pathlib.Path(os.environ.get("FDBENCH_BUILD", pathlib.Path(BIN).parent)) / "CMakeCache.txt"
+    return cache.exists() and re.search(r"^FDBENCH_SANITIZE:\w+=.+$", cache.read_text(), re.M) is not None
+
+
 # The smallest shape that is still a shape.
 SHAPE = ["--seq", "16", "--heads", "2", "--dim", "64"]
 
