@@ -15,11 +15,15 @@ __device__ __forceinline__ void cp_async_cg_16(void* to, const void* from) {
 }
 
 // The same, reading only the first `valid` bytes (0 to 16) and writing zeros for the rest; with 0, `from` is
-// not read.
-__device__ __forceinline__ void cp_async_cg_16_zfill(void* to, const void* from, std::uint32_t valid) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+// not read. `to` may be a pointer or a shared address.
+__device__ __forceinline__ void cp_async_cg_16_zfill(std::uint32_t to, const void* from,
+                                                     std::uint32_t valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
                "l"(__cvta_generic_to_global(from)), "r"(valid)
                : "memory");
+}
+__device__ __forceinline__ void cp_async_cg_16_zfill(void* to, const void* from, std::uint32_t valid) {
+  cp_async_cg_16_zfill(shared_address(to), from, valid);
 }
 
 // Closes a group of this thread's copies so far; it may be empty. Ordering: none.

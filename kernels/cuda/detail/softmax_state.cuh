@@ -20,6 +20,13 @@ __device__ __forceinline__ float ex2_approx(float x) {
   return y;
 }
 
+// 1 / x to about 2^-23, relative; exact for powers of two.
+__device__ __forceinline__ float rcp_approx(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 // What to subtract from scores whose maximum is m: m itself, or 0 where there is no score, so that -inf - m
 // stays -inf.
 __device__ __forceinline__ float subtrahend(float m) {

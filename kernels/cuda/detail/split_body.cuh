@@ -1,0 +1,106 @@
+// The body that the split_kv kernels share; they differ in how tokens get into shared memory.
+//
+// A warp is on its own until the end: it loads its units into stages of its own, waits for nobody else's, and
+// keeps a softmax state of its own. The CTA's warps take the units of its split in turn. Then the warps'
+// results meet, then the CTAs' (split_merge.cuh).
+//
+// Shared memory, in this order: each warp's stages (its partial result later), the loader's barriers, the
+// warps' (m, l), the cluster's inbox and its barrier.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+#include "flash_tile.cuh"
+#include "split_layout.h"
+#include "split_merge.cuh"
+
+namespace fdbench::split {
+
+// This warp's units of its split: unit(i) for i below count.
+struct WarpUnits {
+  int first;
+  int count;
+  __device__ __forceinline__ int token(int i) const { return (first + i * kWarps) * kUnitTokens; }
+};
+
+__device__ __forceinline__ WarpUnits warp_units(const Params& params, int split, int warp) {
+  const int units = params.units_each + (split < params.units_rest ? 1 : 0);
+  return {split * params.units_each + min(split, params.units_rest) + warp,
+          (units - warp + kWarps - 1) / kWarps};
+}
+
+// `Loader`, a warp's:
+//   start()                  every stage that has a unit on its way; called first
+//   wait(stage, which)       until tile `which` (0 K, 1 V) of the stage is there, for all lanes
+//   refill(unit, stage, which)  unit's tile into the stage, which all lanes are done with
+//   turn(stage)              the next stage
+template <int kDim, int kHeadTiles, Merge kMerge, class Loader>
+__device__ __forceinline__ void decode(const Params& params, const Block& block, unsigned char* smem,
+                                       const WarpUnits& units, int warp, Loader& loader) {
+  constexpr int kMaxRows = kHeadTiles * device::kHeadsPerTile;
+  constexpr int kTile = tile_bytes(kDim);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  unsigned char* const ring = smem + warp * params.stages * 2 * kTile;
+  float2* const partial_ml =
+      reinterpret_cast<float2*>(smem + kWarps * params.stages * (2 * kTile + kStageBarriers * 8));
+  Slots inbox;
+  inbox.o = reinterpret_cast<float4*>(partial_ml + kWarps * kMaxRows);
+  inbox.ml = reinterpret_cast<float2*>(inbox.o + (params.splits << params.piece_log2));
+  ptx::Mbarrier* const inbox_barrier =
+      reinterpret_cast<ptx::Mbarrier*>(inbox.ml + params.splits * rows_of_piece<kDim>(params));
+
+  loader.start();
+  if constexpr (kMerge == Merge::cluster) {
+    if (threadIdx.x == 0) open_inbox<kDim>(inbox_barrier, params, block);
+    __syncwarp();
+    ptx::barrier_cluster_arrive_relaxed();
+  } else if constexpr (kMerge != Merge::none) {
+    prefetch_slots<kDim, kMerge>(params, block);
+  }
+
+  device::QueryFragments<kDim, kHeadTiles> query;
+  device::load_query(query,
+                     static_cast<const __nv_bfloat16*>(params.q) + block.first_head * params.q_head_stride,
+                     params.q_head_stride, block.rows, lane);
+  device::FlashState<kDim, kHeadTiles> state;
+  state.clear();
+  touch_constants(params);
+  // Every CTA of the cluster has started, long before its inbox is written to.
+  if constexpr (kMerge == Merge::cluster) ptx::barrier_cluster_wait();
+
+  int stage = 0;
+#pragma unroll 1
+  for (int i = 0; i < units.count; ++i) {
+    const std::uint32_t k_tile = ptx::shared_address(ring) + static_cast<std::uint32_t>(stage * 2 * kTile);
+    device::Scores<kTokenTiles, kHeadTiles> s;
+    loader.wait(stage, 0);
+    device::score_tile<kDim, kTokenTiles, kHeadTiles>(s, k_tile, query, lane);
+    __syncwarp();  // K is free
+    loader.refill(i + params.stages, stage, 0);
+
+    device::scale_and_mask<kTokenTiles, kHeadTiles>(s, params.scale_log2, params.seq - units.token(i), lane);
+    device::Weights<kTokenTiles, kHeadTiles> p;
+    device::weigh<kDim, kTokenTiles, kHeadTiles>(p, s, state, i == 0);
+
+    loader.wait(stage, 1);
+    device::accumulate_tile<kDim, kTokenTiles, kHeadTiles>(state, k_tile + kTile, p, lane);
+    __syncwarp();  // V is free
+    loader.refill(i + params.stages, stage, 1);
+    if (++stage == params.stages) {
+      stage = 0;
+      loader.turn();
+    }
+  }
+
+  // The stages are empty now; each warp's result goes where its own were.
+  device::store_partial<kDim, kHeadTiles>(reinterpret_cast<float*>(ring), partial_ml + warp * kMaxRows, state,
+                                          block.rows, lane);
+  __syncthreads();
+  const WarpResults results = {reinterpret_cast<const float*>(smem), params.stages * 2 * kTile / 4,
+                               partial_ml};
+  merge_block<kDim, kWarps, kMaxRows, kMerge>(params, block, results, inbox, inbox_barrier);
+}
+
+}  // namespace fdbench::split

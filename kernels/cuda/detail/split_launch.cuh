@@ -1,0 +1,105 @@
+// The host's half of the split_kv kernels: parameters and attributes once, then one launch.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "core/error.h"
+#include "core/variant.h"
+#include "cuda/check.h"
+#include "split_params.h"
+#include "split_plan.h"
+
+namespace fdbench::split {
+
+inline Params make_params(const DecodeArgs& args, const LaunchPlan& plan, Merge merge) {
+  const std::int64_t group = args.heads / args.kv_heads;
+  const Pieces cut = pieces(args.kv_heads, group, args.dim, plan.splits, merge);
+  const std::int64_t units = (args.seq + kUnitTokens - 1) / kUnitTokens;
+  Params params;
+  params.units_each = static_cast<std::int32_t>(units / plan.splits);
+  params.units_rest = static_cast<std::int32_t>(units % plan.splits);
+  params.stages = static_cast<std::int32_t>(plan.stages);
+  params.group = static_cast<std::int32_t>(group);
+  params.seq = static_cast<std::int32_t>(args.seq);
+  params.splits = static_cast<std::int32_t>(plan.splits);
+  params.piece_log2 = cut.piece_log2;
+  params.lanes_log2 = cut.lanes_log2;
+  params.scale_log2 = args.scale * 1.4426950408889634f;
+  params.q = args.q;
+  params.q_head_stride = args.q_head_stride;
+  params.o = args.o;
+  params.o_head_stride = args.o_head_stride;
+  params.lse = args.lse;
+  char* const slots = static_cast<char*>(merge == Merge::shared ? args.zeroed : args.scratch);
+  if (cut.slots > 0) {
+    params.slot_o = slots;
+    params.slot_ml = slots + cut.slots * 16;
+  }
+  if (merge == Merge::last_cta) params.arrivals = static_cast<std::uint32_t*>(args.zeroed);
+  params.k = args.k;
+  params.v = args.v;
+  params.k_seq_stride = args.k_seq_stride;
+  params.k_head_stride = args.k_head_stride;
+  params.v_seq_stride = args.v_seq_stride;
+  params.v_head_stride = args.v_head_stride;
+  return params;
+}
+
+// What the kernels read and write by words of several elements.
+inline void check_alignment(const DecodeArgs& args) {
+  const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
+  if (address(args.q) % 4 != 0 || args.q_head_stride % 2 != 0) {
+    throw Error(Exit::failed, "q and each of its heads must start at a multiple of 4 bytes");
+  }
+  if (address(args.o) % 8 != 0 || args.o_head_stride % 4 != 0) {
+    throw Error(Exit::failed, "o and each of its heads must start at a multiple of 8 bytes");
+  }
+}
+
+// One launch of one kernel, with its attributes.
+class SplitLaunch {
+ public:
+  SplitLaunch(const void* kernel, const LaunchPlan& plan, Merge merge, const DeviceInfo& device)
+      : kernel_(kernel) {
+    // The most there is: plans that use the same kernel with less must not take it from those with more.
+    FDBENCH_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(device.smem_per_block)));
+    FDBENCH_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                            cudaSharedmemCarveoutMaxShared));
+    config_.gridDim = dim3(static_cast<unsigned>(plan.grid.x), static_cast<unsigned>(plan.grid.y),
+                           static_cast<unsigned>(plan.grid.z));
+    config_.blockDim = dim3(static_cast<unsigned>(plan.block.x));
+    config_.dynamicSmemBytes = static_cast<std::size_t>(plan.dynamic_smem);
+    if (merge == Merge::cluster) {
+      if (plan.cluster.x > 8) {
+        FDBENCH_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+      }
+      attribute_.id = cudaLaunchAttributeClusterDimension;
+      attribute_.val.clusterDim = {static_cast<unsigned>(plan.cluster.x), 1, 1};
+      config_.numAttrs = 1;
+    } else if (plan.cooperative) {
+      attribute_.id = cudaLaunchAttributeCooperative;
+      attribute_.val.cooperative = 1;
+      config_.numAttrs = 1;
+    }
+  }
+
+  template <std::size_t kArguments>
+  void run(std::array<void*, kArguments> arguments, void* stream) {
+    config_.attrs = &attribute_;
+    config_.stream = static_cast<cudaStream_t>(stream);
+    FDBENCH_CUDA_CHECK(cudaLaunchKernelExC(&config_, kernel_, arguments.data()));
+  }
+
+ private:
+  const void* kernel_;
+  cudaLaunchConfig_t config_{};
+  cudaLaunchAttribute attribute_{};
+};
+
+}  // namespace fdbench::split

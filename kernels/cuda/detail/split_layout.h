@@ -1,0 +1,36 @@
+// Sizes that the split_kv kernels and their plan agree on. Plain C++.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/host_device.h"
+
+namespace fdbench::split {
+
+// Measured on an H200: 4 warps of 32 tokens against 8 of 16, 4 of 16 and 8 of 32, on the 36 shapes of
+// docs/kernels.md: best or within 1 % of it on all; 4 of 16 lost up to 12 %.
+inline constexpr int kTokenTiles = 2;  // m16 tiles of tokens in a unit
+inline constexpr int kUnitTokens = 16 * kTokenTiles;
+inline constexpr int kWarps = 4;
+inline constexpr int kThreads = kWarps * 32;
+inline constexpr int kStageBarriers = 2 * 1;  // a warp's, a stage: K and V
+
+FDBENCH_HOST_DEVICE constexpr int tile_bytes(int dim) {
+  return kUnitTokens * dim * 2;
+}
+
+// Query heads a CTA takes.
+constexpr int max_rows(std::int64_t group) {
+  return group <= 8 ? 8 : 16;
+}
+
+// Of a CTA whose kernel is made for `rows` query heads. `inbox_slots`: splits << piece_log2 in a cluster, else 0; `inbox_rows`: splits * rows of a piece.
+constexpr std::int64_t dynamic_smem(int dim, int rows, std::int64_t stages, std::int64_t inbox_slots,
+                                    std::int64_t inbox_rows) {
+  const std::int64_t ring = kWarps * stages * (2 * tile_bytes(dim) + kStageBarriers * 8);
+  const std::int64_t inbox = inbox_slots > 0 ? inbox_slots * 16 + inbox_rows * 8 + 8 : 0;
+  return ring + kWarps * rows * 8 + inbox;
+}
+
+}  // namespace fdbench::split

@@ -1,0 +1,55 @@
+// What the split_kv kernels are told. A POD; the host fills it (split_launch.cuh).
+#pragma once
+
+#include <cstdint>
+
+namespace fdbench::split {
+
+// How the partial results of a head's CTAs meet. Values are the axis `merge`'s.
+enum class Merge : int {
+  none = 0,      // one CTA a head
+  last_cta = 1,  // the last to arrive merges; nobody waits
+  shared = 2,    // every CTA merges its piece, through global memory; all must be resident
+  cluster = 3,   // every CTA merges its piece, through the cluster's shared memory
+};
+
+// A unit is what a warp takes at a time, 32 tokens. A block is up to 8 or 16 query heads of a KV head. A quad
+// is four dimensions of one query head's output; a block's quads are numbered head by head. The grid is
+// (splits, KV heads, blocks of a KV head).
+//
+// Constant memory comes in lines, and the first touch of each stalls: what a CTA needs before it can load
+// comes first, then what it needs to finish.
+struct Params {
+  std::int32_t units_each = 0;  // split s has units_each units, one more if s < units_rest; contiguous
+  std::int32_t units_rest = 0;
+  std::int32_t stages = 1;  // K and V tiles a warp keeps in flight
+  std::int32_t group = 1;   // query heads a KV head
+  std::int32_t seq = 0;
+  std::int32_t splits = 1;
+  std::int32_t piece_log2 =
+      0;  // an owner finishes 1 << piece_log2 quads: those with quad >> piece_log2 == owner
+  std::int32_t lanes_log2 = 0;  // lanes that share the splits of a quad
+  float scale_log2 = 0.0f;      // softmax scale * log2 e
+
+  const void* q = nullptr;         // [heads, dim]
+  std::int64_t q_head_stride = 0;  // strides count elements
+  void* o = nullptr;               // [heads, dim]
+  std::int64_t o_head_stride = 0;
+  float* lse = nullptr;  // [heads], natural log, or null
+  // Where partial results meet outside a cluster: [KV head, block, owner, split, quad of the piece] and [...,
+  // split, row of the piece]; as many owners as splits, or one for last_cta. For `shared` zero before and
+  // after.
+  void* slot_o = nullptr;             // 16 bytes a slot: four sums of weight * v
+  void* slot_ml = nullptr;            // 8 bytes a slot: maximum and sum of weights
+  std::uint32_t* arrivals = nullptr;  // [KV head, block], last_cta: zero before and after
+
+  // Not for TMA, whose tensor maps say the same.
+  const void* k = nullptr;  // [seq, kv_heads, dim]
+  const void* v = nullptr;  // [seq, kv_heads, dim]
+  std::int64_t k_seq_stride = 0;
+  std::int64_t k_head_stride = 0;
+  std::int64_t v_seq_stride = 0;
+  std::int64_t v_head_stride = 0;
+};
+
+}  // namespace fdbench::split

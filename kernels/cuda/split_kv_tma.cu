@@ -1,0 +1,215 @@
+// split_kv_tma: split-KV decode attention in one launch, on tensor cores, fed by the copy engine.
+//
+// Idea: all query heads of a KV head share one read of its tokens (detail/flash_tile.cuh). Each of a CTA's
+// four warps has stages of its own, 32 tokens of K and 32 of V, that TMA fills with the 128-byte swizzle: a
+// warp issues its own copies, waits for nobody else's, and refills K as soon as it is scored. The first
+// copies leave before anything else is looked at. Partial results meet within the same launch, in one of four
+// ways (detail/split_merge.cuh); the plan takes the one that its cost model finds cheapest
+// (detail/split_plan.h). Where a cluster can hold all of a head's CTAs that is a cluster: half of the
+// multiprocessors, each with 128 KB on its way, already take all that the memory gives, and results meet in
+// shared memory within 0.5 us.
+//
+// Limits: bf16; head dimensions 64 and 128; any group of query heads, 16 a CTA, more in further CTAs; tokens
+// numbered in 32 bits. 64 KB of shared memory a stage at dim 128, so one stage on sm_120.
+//
+// Evidence: docs/kernels.md, an H200. Designed for sm_90; sm_100 and sm_120 run the same code by their own
+// limits, and no figure is claimed for them.
+
+#include <cuda.h>
+#include <cuda_bf16.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/error.h"
+#include "core/variant.h"
+#include "cuda/tensor_map.h"
+#include "detail/bulk_copy.cuh"
+#include "detail/mbarrier.cuh"
+#include "detail/split_body.cuh"
+#include "detail/split_launch.cuh"
+#include "detail/split_plan.h"
+
+namespace fdbench {
+namespace {
+
+using split::Merge;
+using split::Params;
+
+// One lane issues a warp's copies, and none of the others is ever needed for it: addresses are the same in
+// all lanes (the shuffle tells the compiler), and an elected lane needs no loop over lanes.
+template <int kDim>
+struct TmaLoader {
+  const CUtensorMap* maps[2];  // K, V
+  unsigned char* ring;
+  ptx::Mbarrier* full;  // K of stage s at 2 * s, V after it
+  split::WarpUnits units;
+  int stages;
+  bool elected;
+  ptx::CachePolicy policy;
+  std::uint32_t parity = 0;
+
+  __device__ __forceinline__ void load(int unit, int stage, int which) const {
+    constexpr int kTile = split::tile_bytes(kDim);
+    ptx::Mbarrier* const barrier = full + stage * 2 + which;
+    unsigned char* const tile = ring + (stage * 2 + which) * kTile;
+    ptx::mbarrier_arrive_expect_tx(barrier, kTile);
+#pragma unroll
+    for (int half = 0; half < kDim / 64; ++half) {
+      ptx::cp_async_bulk_tensor_3d(tile + half * static_cast<int>(device::half_bytes<split::kTokenTiles>()),
+                                   maps[which], half * 64, static_cast<int>(blockIdx.y), units.token(unit),
+                                   barrier, policy);
+    }
+  }
+  __device__ __forceinline__ void start() const {
+    if (elected) {
+#pragma unroll 1
+      for (int stage = 0; stage < stages; ++stage) {
+        ptx::mbarrier_init(full + stage * 2, 1);
+        ptx::mbarrier_init(full + stage * 2 + 1, 1);
+        ptx::fence_mbarrier_init();
+        if (stage < units.count) {
+          load(stage, stage, 0);
+          load(stage, stage, 1);
+        }
+      }
+    }
+    __syncwarp();
+  }
+  __device__ __forceinline__ void wait(int stage, int which) const {
+    ptx::mbarrier_wait_parity(full + stage * 2 + which, parity);
+  }
+  __device__ __forceinline__ void refill(int unit, int stage, int which) const {
+    if (elected && unit < units.count) load(unit, stage, which);
+  }
+  __device__ __forceinline__ void turn() {
+    parity ^= 1;
+  }
+};
+
+template <int kDim, int kHeadTiles, Merge kMerge>
+__global__ void __launch_bounds__(split::kThreads, 1)
+    split_kv_tma_kernel(const __grid_constant__ Params params, const __grid_constant__ CUtensorMap k_map,
+                        const __grid_constant__ CUtensorMap v_map) {
+  extern __shared__ __align__(1024) unsigned char smem[];
+  const split::Block block = split::this_block(params, kHeadTiles * device::kHeadsPerTile);
+  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+  const split::WarpUnits units = split::warp_units(params, block.split, warp);
+  constexpr int kStage = 2 * split::tile_bytes(kDim);
+  TmaLoader<kDim> loader = {
+      {&k_map, &v_map},
+      smem + warp * params.stages * kStage,
+      reinterpret_cast<ptx::Mbarrier*>(smem + split::kWarps * params.stages * kStage) +
+          warp * params.stages * 2,
+      units,
+      params.stages,
+      ptx::elect_one(),
+      ptx::createpolicy_evict_first(),
+  };
+  split::decode<kDim, kHeadTiles, kMerge>(params, block, smem, units, warp, loader);
+}
+
+using KernelPointer = void (*)(Params, CUtensorMap, CUtensorMap);
+
+template <int kDim, int kHeadTiles>
+KernelPointer kernel_for(Merge merge) {
+  switch (merge) {
+    case Merge::none:
+      return split_kv_tma_kernel<kDim, kHeadTiles, Merge::none>;
+    case Merge::last_cta:
+      return split_kv_tma_kernel<kDim, kHeadTiles, Merge::last_cta>;
+    case Merge::shared:
+      return split_kv_tma_kernel<kDim, kHeadTiles, Merge::shared>;
+    case Merge::cluster:
+      return split_kv_tma_kernel<kDim, kHeadTiles, Merge::cluster>;
+  }
+  return nullptr;
+}
+
+KernelPointer kernel_for(std::int64_t dim, std::int64_t group, Merge merge) {
+  if (dim == 64) return split::max_rows(group) == 8 ? kernel_for<64, 1>(merge) : kernel_for<64, 2>(merge);
+  return split::max_rows(group) == 8 ? kernel_for<128, 1>(merge) : kernel_for<128, 2>(merge);
+}
+
+class PreparedSplitKvTma final : public Prepared {
+ public:
+  PreparedSplitKvTma(const DecodeArgs& args, const LaunchPlan& plan, Merge merge, const DeviceInfo& device)
+      : launch_(reinterpret_cast<const void*>(kernel_for(args.dim, args.heads / args.kv_heads, merge)), plan,
+                merge, device),
+        params_(split::make_params(args, plan, merge)) {
+    if (args.seq == 0) return;  // no map describes an empty cache, and nothing is loaded
+    const auto map = [&](const void* base, std::int64_t seq_stride, std::int64_t head_stride) {
+      return cuda::encode_kv_map({.base = base,
+                                  .dtype = args.dtype,
+                                  .seq = args.seq,
+                                  .kv_heads = args.kv_heads,
+                                  .dim = args.dim,
+                                  .seq_stride = seq_stride,
+                                  .head_stride = head_stride},
+                                 64, split::kUnitTokens, cuda::Swizzle::bytes128);
+    };
+    k_map_ = map(args.k, args.k_seq_stride, args.k_head_stride);
+    v_map_ = map(args.v, args.v_seq_stride, args.v_head_stride);
+  }
+
+  void launch(const LaunchContext& context) override {
+    launch_.run(std::array<void*, 3>{&params_, &k_map_, &v_map_}, context.stream);
+  }
+
+ private:
+  split::SplitLaunch launch_;
+  Params params_;
+  CUtensorMap k_map_{};
+  CUtensorMap v_map_{};
+};
+
+constexpr split::Kernel kKernel = {
+    .name = "split_kv_tma", .lowest_cc = 90, .clusters = true, .max_stages = 8};
+
+constexpr KernelResources kResources[] = {
+    split::resources("split_kv_tma_kernel", 90, 232448),
+    split::resources("split_kv_tma_kernel", 100, 232448),
+    split::resources("split_kv_tma_kernel", 120, 101376),
+};
+
+std::optional<std::string> unsupported(const Problem& problem, const DeviceInfo& device) {
+  return split::unsupported(kKernel, problem, device);
+}
+
+PlanResult plan(const Problem& problem, const DeviceInfo& device, const TuningPoint& tuning) {
+  return split::plan(kKernel, problem, device, tuning);
+}
+
+std::unique_ptr<Prepared> prepare(const DecodeArgs& args, const LaunchPlan& launch_plan,
+                                  const DeviceInfo& device) {
+  const std::optional<Merge> merge = split::parse_merge(launch_plan.merge);
+  if (!merge) throw Error(Exit::failed, "split_kv_tma knows no merge '" + launch_plan.merge + "'");
+  split::check_alignment(args);
+  return std::make_unique<PreparedSplitKvTma>(args, launch_plan, *merge, device);
+}
+
+}  // namespace
+
+namespace variants {
+
+extern const Variant split_kv_tma;
+constinit const Variant split_kv_tma = {
+    .name = kKernel.name,
+    .backend = BackendKind::cuda,
+    .role = Role::candidate,
+    .summary =
+        "one launch: TMA into swizzled stages, tensor cores for whole groups, merge in the same kernel",
+    .tolerance = 2.5e-3,
+    .writes_lse = true,
+    .axes = split::kTmaAxes,
+    .resources = kResources,
+    .unsupported = unsupported,
+    .plan = plan,
+    .prepare = prepare,
+};
+
+}  // namespace variants
+}  // namespace fdbench
