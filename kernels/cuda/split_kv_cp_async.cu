@@ -147,11 +147,8 @@ class PreparedSplitKvCpAsync final : public Prepared {
   Params params_;
 };
 
-constexpr split::Kernel kKernel = {.name = "split_kv_cp_async",
-                                   .lowest_cc = 80,
-                                   .clusters = false,
-                                   .registers = 216,
-                                   .max_stages = kMaxStages};
+constexpr split::Kernel kKernel = {
+    .name = "split_kv_cp_async", .lowest_cc = 80, .clusters = false, .max_stages = kMaxStages};
 
 constexpr KernelResources kResources[] = {
     split::resources("split_kv_cp_async_kernel", 80, 131584),
