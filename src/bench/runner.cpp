@@ -17,6 +17,7 @@ WorkRequest request_for(const RunSettings& settings) {
   request.device = settings.device;
   request.script = settings.script;
   request.dirty_flush = settings.dirty_flush;
+  request.plant = settings.plant;
   request.settings = settings.measure;
   return request;
 }

@@ -21,6 +21,7 @@ struct RunSettings {
   std::string device = "auto";
   std::string script;        // fake device only
   bool dirty_flush = false;  // evict by writing, to show what that does
+  std::optional<Plant> plant;
   MeasureSettings measure;
   int processes = 1;
   std::optional<double> budget_s;  // of the whole run: shapes that have not begun by then are left out

@@ -9,6 +9,7 @@
 
 #include "bench/buffers.h"
 #include "bench/rounds.h"
+#include "bench/slowed.h"
 #include "bench/validation.h"
 #include "core/error.h"
 
@@ -58,7 +59,9 @@ class Session {
     } else if (interrupted_) {
       stop = "interrupted";
     }
-    emit_(WorkDone{stop, backend_.timer_step_ns(), backend_.row_flags()});
+    std::vector<std::string> flags = backend_.row_flags();
+    flags.insert(flags.end(), planted_.begin(), planted_.end());
+    emit_(WorkDone{stop, backend_.timer_step_ns(), flags});
   }
 
  private:
@@ -142,6 +145,14 @@ class Session {
     emit_(StepBegins{-1, Phase::warm_up});
     backend_.start_measuring(settings.cache);
 
+    std::vector<std::unique_ptr<Slowed>> slowed;  // where a slowdown is planted, what is sampled instead
+    const auto to_sample = [&](int item, Prepared& prepared) -> Prepared& {
+      const auto& plant = request_.plant;
+      if (!plant || plant->variant != request_.items[static_cast<std::size_t>(item)].variant) return prepared;
+      slowed.push_back(std::make_unique<Slowed>(backend_, prepared, plant->share));
+      planted_.push_back(slowed.back()->flag(plant->variant));
+      return *slowed.back();
+    };
     Rotation rotation;
     if (settings.timer == TimerMode::graph) rotation = make_rotation();
     std::vector<Contestant> contestants;
@@ -149,11 +160,13 @@ class Session {
       Subject* subject = subjects_[s].second.get();
       Contestant contestant{subjects_[s].first, {}};
       if (settings.timer == TimerMode::graph) {
-        std::vector<Prepared*> turn{&subject->prepared()};
-        for (const auto& prepared : rotation.prepared[s]) turn.push_back(prepared.get());
+        std::vector<Prepared*> turn{&to_sample(subjects_[s].first, subject->prepared())};
+        for (const auto& prepared : rotation.prepared[s])
+          turn.push_back(&to_sample(subjects_[s].first, *prepared));
         contestant.sample = [this, turn] { return backend_.graph_sample(turn); };
       } else {
-        contestant.sample = [this, subject] { return backend_.sample(subject->prepared()); };
+        Prepared* prepared = &to_sample(subjects_[s].first, subject->prepared());
+        contestant.sample = [this, prepared] { return backend_.sample(*prepared); };
       }
       contestants.push_back(std::move(contestant));
     }
@@ -197,6 +210,7 @@ class Session {
   const WorkRequest& request_;
   const std::atomic<bool>& interrupted_;
   EventSink emit_;
+  std::vector<std::string> planted_;  // flags that say so
   std::set<int> ended_;  // items that take no further part
   std::vector<Planned> plans_;
   Truth truth_;

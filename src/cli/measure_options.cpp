@@ -10,6 +10,20 @@
 
 namespace fdbench::cli {
 
+namespace {
+
+// "cpu_split_kv=5%"
+Plant parse_plant(const std::string& text) {
+  const auto at = text.rfind('=');
+  std::string number = at == std::string::npos ? "" : text.substr(at + 1);
+  if (!number.empty() && number.back() == '%') number.pop_back();
+  if (at == 0 || number.empty())
+    throw usage_error("--plant-slowdown " + text + ": must be VARIANT=PERCENT, cpu_split_kv=5% say");
+  return {text.substr(0, at), parse_positive("--plant-slowdown", number) / 100.0};
+}
+
+}  // namespace
+
 void MeasureOptions::add_to(CLI::App& app, bool timing) {
   const char* group = "Measuring";
   app.add_option("--device", device, "auto (the first CUDA device, else the CPU), cpu, cuda or cuda:N")
@@ -21,6 +35,7 @@ void MeasureOptions::add_to(CLI::App& app, bool timing) {
   app.add_option("--fake", script)->group("");
   if (!timing) return;
   app.add_flag("--dirty-flush", dirty_flush)->group("");
+  app.add_option("--plant-slowdown", plant)->group("");
   app.add_option("--cache", cache, "cold (evicted before each sample) or hot")
       ->envname("FDBENCH_CACHE")
       ->group(group);
@@ -51,6 +66,7 @@ bench::RunSettings MeasureOptions::settings() const {
   settings.device = device;
   settings.script = script;
   settings.dirty_flush = dirty_flush;
+  if (!plant.empty()) settings.plant = parse_plant(plant);
   const auto cache_mode = parse_cache_mode(cache);
   if (!cache_mode) throw usage_error("--cache " + cache + ": must be cold or hot");
   const auto timer_mode = parse_timer_mode(timer);

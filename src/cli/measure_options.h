@@ -16,6 +16,7 @@ struct MeasureOptions {
   // Numbers as typed; empty: not given.
   std::string max_noise = "1", max_time = "3", rounds, processes = "1", budget, timeout, seed = "1";
   bool fail_noisy = false;
+  std::string plant;         // hidden: VARIANT=5%, a slowdown to be found (docs/gating.md)
   bool dirty_flush = false;  // hidden: what evicting by writing does to the figures (docs/measuring.md)
 
   // `timing`: the flags that make sense only where something is timed.

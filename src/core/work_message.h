@@ -21,12 +21,19 @@ struct WorkItem {
   bool operator==(const WorkItem&) const = default;
 };
 
+// A slowdown made on purpose, to see whether a comparison finds it.
+struct Plant {
+  std::string variant;
+  double share = 0.0;  // of the variant's own time: 0.05 is 5 %
+};
+
 // Runner to worker, once: either measure `items` on `problem`, or, where `survey` is set, say what the device
 // is and what each of `shapes` would need of its memory.
 struct WorkRequest {
   std::string device = "auto";  // auto, cpu, cuda, cuda:N, fake
   std::string script;           // fake only: the file that scripts it
   bool dirty_flush = false;     // evict by writing, to show what that does to what follows
+  std::optional<Plant> plant;
   bool survey = false;
   std::vector<Problem> shapes;  // survey only
   Problem problem;              // otherwise

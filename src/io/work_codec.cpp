@@ -186,6 +186,11 @@ std::string encode(const WorkRequest& request) {
   out["device"] = request.device;
   out["script"] = request.script;
   out["dirty_flush"] = request.dirty_flush;
+  if (request.plant) {
+    out["plant"] = {{"variant", request.plant->variant}, {"share", number_json(request.plant->share)}};
+  } else {
+    out["plant"] = nullptr;
+  }
   out["survey"] = request.survey;
   Json shapes = Json::array();
   for (const Problem& shape : request.shapes) shapes.push_back(io::json_of(shape));
@@ -212,6 +217,9 @@ WorkRequest decode_request(std::string_view line) {
   request.device = root.at("device").text();
   request.script = root.at("script").text();
   request.dirty_flush = root.at("dirty_flush").boolean();
+  if (const auto plant = root.find("plant")) {
+    request.plant = Plant{plant->at("variant").text(), read_number(plant->at("share"))};
+  }
   request.survey = root.at("survey").boolean();
   const Cursor shapes = root.at("shapes");
   request.shapes = read_list<Problem>(shapes, read_extents);

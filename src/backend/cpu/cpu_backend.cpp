@@ -172,6 +172,13 @@ class CpuBackend final : public Backend {
     return reading;
   }
 
+  void spin(double ns) override {
+    const auto from = Clock::now();
+    while (ns_between(from, Clock::now()) < ns) {
+    }
+  }
+  double spin_overhead_ns() override { return 0.0; }  // some clock readings: far below a launch
+
   double timer_step_ns() const override { return timer_step_; }
   int rotation(const Problem&) const override { return 0; }
   Reading graph_sample(std::span<Prepared* const>) override {

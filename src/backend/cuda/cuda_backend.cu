@@ -112,6 +112,9 @@ class CudaBackend final : public Backend {
   int rotation(const Problem& problem) const override;
   Reading graph_sample(std::span<Prepared* const> rotation) override;
 
+  void spin(double ns) override;
+  double spin_overhead_ns() override;
+
   double now_s() override;
   std::vector<std::string> row_flags() override;
 
@@ -384,6 +387,33 @@ double CudaBackend::measure_timer_step() {
   // All alike: the step is an interval, or hides below it.
   if (!std::isfinite(step)) step = intervals.front();
   return std::max(step, kFinestEventStepNs);
+}
+
+void CudaBackend::spin(double ns) {
+  cuda::enqueue_spin(static_cast<std::uint64_t>(std::max(ns, 0.0)), stream_.get());
+}
+
+double CudaBackend::spin_overhead_ns() {
+  // What a second empty spin adds to a first.
+  struct Spins final : Prepared {
+    Spins(CudaBackend* backend, int count) : backend_(backend), count_(count) {}
+    void launch(const LaunchContext&) override {
+      for (int i = 0; i < count_; ++i) backend_->spin(0.0);
+    }
+    CudaBackend* backend_;
+    int count_;
+  };
+  constexpr int kSamples = 21;
+  const auto median_of = [this](int count) {
+    Spins spins(this, count);
+    spins.launch(context());
+    std::vector<double> ns;
+    for (int i = 0; i < kSamples; ++i) ns.push_back(sample(spins).ns);
+    std::nth_element(ns.begin(), ns.begin() + kSamples / 2, ns.end());
+    return ns[kSamples / 2];
+  };
+  const double one = median_of(1);
+  return std::max(0.0, median_of(2) - one);
 }
 
 double CudaBackend::now_s() {

@@ -54,6 +54,12 @@ __global__ void gate_kernel(Gate* gate, std::uint64_t ticket) {
   }
 }
 
+__global__ void spin_kernel(std::uint64_t ns) {
+  const std::uint64_t start = ::cuda::ptx::get_sreg_globaltimer();
+  while (::cuda::ptx::get_sreg_globaltimer() - start < ns) {
+  }
+}
+
 __global__ void clock_stamp_kernel(ClockStamp* slots) {
   // The timer advances in steps (32 ns on some devices, 1 us on others): stamp where one begins.
   constexpr std::uint64_t kGiveUpCycles = 8192;
@@ -116,6 +122,11 @@ void enqueue_clock_stamps(ClockStamp* slots, int sms, Stream stream) {
   // On an idle device CTAs are handed out breadth first: one a multiprocessor.
   clock_stamp_kernel<<<static_cast<unsigned>(sms), 1, 0, stream>>>(slots);
   FDBENCH_CUDA_CHECK_LAUNCH(clock_stamp_kernel);
+}
+
+void enqueue_spin(std::uint64_t ns, Stream stream) {
+  spin_kernel<<<1, 1, 0, stream>>>(ns);
+  FDBENCH_CUDA_CHECK_LAUNCH(spin_kernel);
 }
 
 double lowest_mhz(const ClockStamp* before, const ClockStamp* after) {

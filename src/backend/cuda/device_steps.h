@@ -39,6 +39,9 @@ void enqueue_clock_stamps(ClockStamp* slots, int sms, Stream stream);
 // is.
 double lowest_mhz(const ClockStamp* before, const ClockStamp* after);
 
+// Keeps one thread busy for `ns` of the device's nanosecond timer.
+void enqueue_spin(std::uint64_t ns, Stream stream);
+
 // Reads `bytes` (a multiple of 16) once, by every multiprocessor. Writes nothing.
 void enqueue_read(const void* lines, std::int64_t bytes, int sms, unsigned* sink, Stream stream);
 

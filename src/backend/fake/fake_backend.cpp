@@ -68,6 +68,7 @@ class FakeBackend final : public Backend {
 
   Reading sample(Prepared& prepared) override {
     FakePlayer& player = fake_player();
+    player.spun_ns = 0.0;
     prepared.launch(context());
     const std::string variant = player.last_launched;
     player.now_s += player.script.sample_s;
@@ -75,7 +76,7 @@ class FakeBackend final : public Backend {
     const int nth = ++player.samples;
     const auto& mhz = player.script.clock_mhz;
     if (!mhz.empty()) reading.sm_mhz = mhz[static_cast<std::size_t>(nth - 1) % mhz.size()];
-    reading.ns = player.next_ns(variant);
+    reading.ns = player.next_ns(variant) + player.spun_ns;
     const FakeVariantScript& script = player.of(variant);
     reading.valid = script.void_every == 0 || player.timed[variant] % script.void_every != 0;
     return reading;
@@ -84,6 +85,9 @@ class FakeBackend final : public Backend {
 
   int rotation(const Problem&) const override { return 2; }
   Reading graph_sample(std::span<Prepared* const> rotation) override { return sample(*rotation.front()); }
+
+  void spin(double ns) override { fake_player().spun_ns += ns; }
+  double spin_overhead_ns() override { return 0.0; }
 
   double now_s() override { return fake_player().now_s; }
 };
