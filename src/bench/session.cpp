@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bench/buffers.h"
+#include "bench/rotation.h"
 #include "bench/rounds.h"
 #include "bench/slowed.h"
 #include "bench/validation.h"
@@ -19,16 +20,6 @@ namespace {
 
 // Bytes: a thousandth of what overflows, a thousand times what any machine has.
 constexpr double kBeyondMemory = 0x1p54;
-
-Error no_graph_timer() {
-  return usage_error("--timer graph: this device has no graph timer; use --timer events");
-}
-
-// The graph timer's copies of the inputs beside the first, each with a Prepared of every subject.
-struct Rotation {
-  std::vector<std::unique_ptr<Inputs>> inputs;
-  std::vector<std::vector<std::unique_ptr<Prepared>>> prepared;  // [subject][copy]
-};
 
 class Session {
  public:
@@ -60,7 +51,7 @@ class Session {
       stop = "interrupted";
     }
     std::vector<std::string> flags = backend_.row_flags();
-    flags.insert(flags.end(), planted_.begin(), planted_.end());
+    flags.insert(flags.end(), extra_flags_.begin(), extra_flags_.end());
     emit_(WorkDone{stop, backend_.timer_step_ns(), flags});
   }
 
@@ -150,19 +141,23 @@ class Session {
       const auto& plant = request_.plant;
       if (!plant || plant->variant != request_.items[static_cast<std::size_t>(item)].variant) return prepared;
       slowed.push_back(std::make_unique<Slowed>(backend_, prepared, plant->share));
-      planted_.push_back(slowed.back()->flag(plant->variant));
+      extra_flags_.push_back(slowed.back()->flag(plant->variant));
       return *slowed.back();
     };
-    Rotation rotation;
-    if (settings.timer == TimerMode::graph) rotation = make_rotation();
+    std::optional<Rotation> rotation;
+    if (settings.timer == TimerMode::graph) {
+      std::vector<Subject*> all;
+      for (const auto& [item, subject] : subjects_) all.push_back(subject.get());
+      rotation.emplace(backend_, request_.problem, settings.seed, std::move(all));
+      if (!rotation->grow_to_plateau()) extra_flags_.push_back("rotation_below_plateau");
+    }
     std::vector<Contestant> contestants;
     for (std::size_t s = 0; s < subjects_.size(); ++s) {
       Subject* subject = subjects_[s].second.get();
       Contestant contestant{subjects_[s].first, {}};
       if (settings.timer == TimerMode::graph) {
-        std::vector<Prepared*> turn{&to_sample(subjects_[s].first, subject->prepared())};
-        for (const auto& prepared : rotation.prepared[s])
-          turn.push_back(&to_sample(subjects_[s].first, *prepared));
+        std::vector<Prepared*> turn = rotation->turn(s);
+        for (Prepared*& prepared : turn) prepared = &to_sample(subjects_[s].first, *prepared);
         contestant.sample = [this, turn] { return backend_.graph_sample(turn); };
       } else {
         Prepared* prepared = &to_sample(subjects_[s].first, subject->prepared());
@@ -173,21 +168,6 @@ class Session {
     return run_rounds(
         std::move(contestants), settings, backend_.timer_step_ns(), [this] { return backend_.now_s(); },
         [this] { return usable(); }, emit_, interrupted_);
-  }
-
-  Rotation make_rotation() {
-    const int copies = backend_.rotation(request_.problem);
-    if (copies < 1) throw no_graph_timer();
-    Rotation rotation;
-    rotation.prepared.resize(subjects_.size());
-    for (int copy = 1; copy < copies; ++copy) {
-      const std::uint64_t seed = request_.settings.seed + static_cast<std::uint64_t>(copy);
-      rotation.inputs.push_back(std::make_unique<Inputs>(backend_, request_.problem, seed));
-      for (std::size_t s = 0; s < subjects_.size(); ++s) {
-        rotation.prepared[s].push_back(subjects_[s].second->prepare_on(*rotation.inputs.back()));
-      }
-    }
-    return rotation;
   }
 
   void drop_ended() {
@@ -210,8 +190,8 @@ class Session {
   const WorkRequest& request_;
   const std::atomic<bool>& interrupted_;
   EventSink emit_;
-  std::vector<std::string> planted_;  // flags that say so
-  std::set<int> ended_;  // items that take no further part
+  std::vector<std::string> extra_flags_;  // beside the backend's
+  std::set<int> ended_;                   // items that take no further part
   std::vector<Planned> plans_;
   Truth truth_;
   std::vector<std::pair<int, std::unique_ptr<Subject>>> subjects_;
@@ -228,8 +208,7 @@ std::int64_t memory_needed(const Backend& backend, VariantTable table, const Pro
                            const std::vector<WorkItem>& items, const MeasureSettings& settings) {
   const DeviceInfo& device = backend.device();
   const bool graph = settings.measure && settings.timer == TimerMode::graph;
-  const std::int64_t copies = graph ? backend.rotation(problem) : 1;
-  if (copies < 1) throw no_graph_timer();
+  const std::int64_t copies = graph ? std::int64_t{kMostGrowth} * rotation_copies(backend, problem) : 1;
   // Far past any memory there is, the rest need not be counted, and could not be in 64 bits.
   const double rough = static_cast<double>(kPoisonRows + problem.seq) *
                        static_cast<double>(problem.kv_heads) *
