@@ -82,7 +82,10 @@ pid_t start(const std::vector<std::string>& argv, const Pipe& in, const Pipe& ev
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) throw Error(Exit::failed, std::string("no worker could be started: ") + std::strerror(errno));
-  if (pid > 0) return pid;
+  if (pid > 0) {
+    setpgid(pid, pid);  // here too: nobody knows who comes first
+    return pid;
+  }
   // A group of its own: Ctrl-C reaches the runner alone, which then asks the worker to stop.
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -99,6 +102,11 @@ pid_t start(const std::vector<std::string>& argv, const Pipe& in, const Pipe& ev
   ::close(error_fd);
   execv(arguments[0], arguments.data());
   _exit(127);
+}
+
+// With whatever it started itself, which would hold its pipes open.
+void kill_group(pid_t pid) {
+  if (kill(-pid, SIGKILL) != 0) kill(pid, SIGKILL);
 }
 
 // The last line of what the worker said on stderr: programs say last what they died of.
@@ -136,7 +144,12 @@ WorkerOutcome run_worker(const WorkerProtocol& protocol, const WorkRequest& requ
   std::string line, said;
   Clock::time_point life = Clock::now();
   std::optional<Clock::time_point> told;
+  std::optional<Clock::time_point> killed;
   bool finished = false, hung = false, events_open = true, errors_open = true;
+  const auto end_it = [&] {
+    if (!killed) killed = Clock::now();
+    kill_group(pid);
+  };
   std::exception_ptr undecodable;
 
   while (events_open || errors_open) {
@@ -147,11 +160,13 @@ WorkerOutcome run_worker(const WorkerProtocol& protocol, const WorkRequest& requ
       told = Clock::now();
       kill(pid, SIGINT);
     }
-    if (told && seconds_since(*told) > kGraceSeconds) kill(pid, SIGKILL);
+    if (told && seconds_since(*told) > kGraceSeconds) end_it();
     if (!told && !hung && seconds_since(life) > silence_s) {
       hung = true;
-      kill(pid, SIGKILL);
+      end_it();
     }
+    // What left the group may hold the pipes for ever.
+    if (killed && seconds_since(*killed) > kGraceSeconds) break;
     if (waiting[0].revents != 0) {
       events_open = read_some(events.read_end(), line);
       std::size_t begin = 0;
@@ -165,7 +180,7 @@ WorkerOutcome run_worker(const WorkerProtocol& protocol, const WorkRequest& requ
           emit(event);
         } catch (...) {
           undecodable = std::current_exception();
-          kill(pid, SIGKILL);
+          end_it();
         }
       }
       line.erase(0, begin);
