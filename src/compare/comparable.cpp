@@ -85,14 +85,16 @@ Comparability check_comparable(const Side& base, const Side& now, const std::set
       if (allow.count(std::string(difference.key))) {
         warn(text + " (allowed)");
       } else {
-        out.differences.push_back(text + "; --allow " + std::string(difference.key) + " compares them anyway");
+        out.differences.push_back(text + "; --allow " + std::string(difference.key) +
+                                  " compares them anyway");
       }
     }
     const DeviceInfo &x = file.run.device, &y = reference.run.device;
     if (x.name == y.name && x.uuid != y.uuid)
-      warn("another serial of the same model: " + (x.uuid.empty() ? "unknown" : x.uuid) + " in " + name + ", " +
-           (y.uuid.empty() ? "unknown" : y.uuid) + " in " + reference_name);
-    if (x.driver != y.driver) warn("driver " + x.driver + " in " + name + ", " + y.driver + " in " + reference_name);
+      warn("another serial of the same model: " + (x.uuid.empty() ? "unknown" : x.uuid) + " in " + name +
+           ", " + (y.uuid.empty() ? "unknown" : y.uuid) + " in " + reference_name);
+    if (x.driver != y.driver)
+      warn("driver " + x.driver + " in " + name + ", " + y.driver + " in " + reference_name);
     if (file.run.host.cpu != reference.run.host.cpu)
       warn("host CPU " + file.run.host.cpu + " in " + name + ", " + reference.run.host.cpu + " in " +
            reference_name);

@@ -114,7 +114,8 @@ class Comparing {
       row.why = base ? "the base could not measure it: " + base->reason : "not in the base";
     } else if (!row.new_ns || row.failed) {
       row.verdict = Verdict::gone;
-      row.why = now ? (now->failed > 0 ? "failed: " : "unsupported: ") + now->reason : "not in the new results";
+      row.why =
+          now ? (now->failed > 0 ? "failed: " : "unsupported: ") + now->reason : "not in the new results";
     } else {
       pair(*base, *now, row);
     }

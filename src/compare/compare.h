@@ -19,7 +19,7 @@ struct CompareSettings {
   Gate gate;
   std::map<std::string, RowNoise> noise;  // of the doctor's file, by id
   std::set<std::string> allow;            // of kComparableKeys
-  std::set<std::string> only;  // not empty: these ids alone; the correction is over them
+  std::set<std::string> only;             // not empty: these ids alone; the correction is over them
 };
 
 // The verdict of each row that the base or the new side has, in the base's order, then what is new.
@@ -45,8 +45,8 @@ inline constexpr double kSuspectP = 0.05;
 // suspects alone. That keeps alpha: what chose the rows and what judges them are independent.
 void confirm(Comparison& comparison, const std::vector<std::size_t>& suspects, const Comparison& again);
 
-// The first that applies: 5 not comparable, or rows gone (unless `allow_missing`); 3 WRONG; 1 SLOWER; 4 UNSURE
-// (only if `fail_unsure`); 6 a row of the new side failed, or nothing was compared; 0.
+// The first that applies: 5 not comparable, or rows gone (unless `allow_missing`); 3 WRONG; 1 SLOWER; 4
+// UNSURE (only if `fail_unsure`); 6 a row of the new side failed, or nothing was compared; 0.
 Exit exit_for(const Comparison& comparison, bool allow_missing, bool fail_unsure);
 
 }  // namespace fdbench::compare

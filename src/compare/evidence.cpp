@@ -21,7 +21,8 @@ bool has_time(const ResultRecord& record) {
 // The plain roof of the record's shape in the same file; null where there is none.
 const ResultRecord* roof_of(const ResultFile& file, const ResultRecord& record) {
   for (const ResultRecord& other : file.results) {
-    if (other.role == Role::roof && other.tuning.empty() && has_time(other) && other.problem == record.problem)
+    if (other.role == Role::roof && other.tuning.empty() && has_time(other) &&
+        other.problem == record.problem)
       return &other;
   }
   return nullptr;
@@ -99,8 +100,8 @@ void add(RowEvidence& row, const ResultFile& file, const ResultRecord& record, b
       break;
   }
   if (!timed) return;
-  row.throttled = row.throttled ||
-                  std::find(record.flags.begin(), record.flags.end(), "throttled") != record.flags.end();
+  row.throttled =
+      row.throttled || std::find(record.flags.begin(), record.flags.end(), "throttled") != record.flags.end();
   row.medians_ns.push_back(record.time->median);
   std::map<int, std::vector<double>> logs;
   for (const auto& [key, ns] : kept_times(record)) logs[key.first].push_back(std::log(ns));

@@ -23,16 +23,17 @@ struct Pairing {
 };
 
 struct RowEvidence {
-  const ResultRecord* record = nullptr;  // the last that has a time, else the last
+  const ResultRecord* record = nullptr;                    // the last that has a time, else the last
   int ok = 0, incorrect = 0, failed = 0, unsupported = 0;  // results, one a file
   std::string reason;                                      // of the last that is not ok
   bool throttled = false;
   // A vector a session, a figure a process: medians over the rounds that were not set aside.
-  std::vector<std::vector<double>> log_ratio;  // log(time / same-round roof); empty where no roof was measured
-  std::vector<std::vector<double>> log_time;   // log(ns)
-  std::vector<double> medians_ns;              // the results' own
-  double mhz = 0.0;                            // median clock over the samples; 0: not known
-  std::string roof;                            // which roof, and how it was run
+  std::vector<std::vector<double>>
+      log_ratio;                              // log(time / same-round roof); empty where no roof was measured
+  std::vector<std::vector<double>> log_time;  // log(ns)
+  std::vector<double> medians_ns;             // the results' own
+  double mhz = 0.0;                           // median clock over the samples; 0: not known
+  std::string roof;                           // which roof, and how it was run
 
   std::size_t processes() const;
 };

@@ -87,7 +87,8 @@ std::vector<double> holm(std::span<const double> p) {
 
 double smallest_effect(double sd, int processes, std::size_t rows, double alpha, double power) {
   const double n = static_cast<double>(processes), degrees = 2.0 * n - 2.0;
-  const double needed = student_t_quantile(alpha / static_cast<double>(std::max<std::size_t>(rows, 1)), degrees);
+  const double needed =
+      student_t_quantile(alpha / static_cast<double>(std::max<std::size_t>(rows, 1)), degrees);
   return sd * std::sqrt(2.0 / n) * (needed + student_t_quantile(1.0 - power, degrees));
 }
 

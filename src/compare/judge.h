@@ -12,8 +12,8 @@ namespace fdbench::compare {
 // Natural logarithms throughout. A figure is one fresh process's: the median over its rounds of
 // log(time / same-round roof).
 struct RowFigures {
-  // A vector a session. Files measured at different times are sessions of their own: what differs between them
-  // is then estimated too. Every session has at least one figure.
+  // A vector a session. Files measured at different times are sessions of their own: what differs between
+  // them is then estimated too. Every session has at least one figure.
   std::vector<std::vector<double>> base;
   std::vector<double> now;
   double floor_sd = 0.0;  // the between-process standard deviation is not taken smaller

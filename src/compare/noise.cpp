@@ -31,8 +31,8 @@ std::vector<RowNoise> row_noise(const ResultFile& file, const Gate& gate) {
   }
   for (RowNoise& noise : rows) {
     const double sd = std::max(noise.between_percent, gate.noise_floor_percent) / 100.0;
-    noise.smallest_effect_percent =
-        100.0 * std::expm1(smallest_effect(sd, gate.processes, rows.size(), gate.alpha_percent / 100.0, kPower));
+    noise.smallest_effect_percent = 100.0 * std::expm1(smallest_effect(sd, gate.processes, rows.size(),
+                                                                       gate.alpha_percent / 100.0, kPower));
   }
   return rows;
 }

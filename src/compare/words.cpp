@@ -23,7 +23,8 @@ std::string evidence_text(const Effect& effect, double threshold_percent, std::s
   std::snprintf(p, sizeof p, "%.1g", effect.p_holm);
   std::string text = signed_percent(effect.percent) + " " + interval + ", threshold " +
                      short_number(threshold_percent) + " %, ";
-  if (!is_roof) text += std::string("p = ") + p + " over " + std::to_string(rows) + (rows == 1 ? " row, " : " rows, ");
+  if (!is_roof)
+    text += std::string("p = ") + p + " over " + std::to_string(rows) + (rows == 1 ? " row, " : " rows, ");
   text += std::to_string(effect.base_processes) + " + " + std::to_string(effect.new_processes) +
           " processes that differ by " + short_number(effect.sd_percent) + " %";
   if (effect.sd_is_floor) text += " (the floor)";

@@ -47,18 +47,18 @@ double threshold_percent(const Gate& gate, std::string_view id);
 // log(time / same-round roof), in percent.
 struct RowNoise {
   std::string id;
-  int processes = 0;             // fresh processes that were compared
-  double within_percent = 0.0;   // between the rounds of one process
-  double between_percent = 0.0;  // between the figures of processes
+  int processes = 0;                     // fresh processes that were compared
+  double within_percent = 0.0;           // between the rounds of one process
+  double between_percent = 0.0;          // between the figures of processes
   double smallest_effect_percent = 0.0;  // seen with 95 % probability from files of Gate::processes each
 };
 
 // What changed on one row, and how sure that is.
 struct Effect {
-  double percent = 0.0;  // of time over roof; above 0: slower
-  Bounds ci95;           // percent, between processes, one row at a time
-  double p = 1.0;        // one-sided, towards the effect's own direction
-  double p_holm = 1.0;   // corrected over the rows of the report
+  double percent = 0.0;     // of time over roof; above 0: slower
+  Bounds ci95;              // percent, between processes, one row at a time
+  double p = 1.0;           // one-sided, towards the effect's own direction
+  double p_holm = 1.0;      // corrected over the rows of the report
   double sd_percent = 0.0;  // between processes, as used
   bool sd_is_floor = false;
   int base_processes = 0, new_processes = 0;

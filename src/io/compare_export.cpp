@@ -74,15 +74,17 @@ std::string microseconds(const std::optional<double>& ns) {
 }
 
 std::size_t count(const Comparison& comparison, Verdict verdict) {
-  return static_cast<std::size_t>(std::count_if(comparison.rows.begin(), comparison.rows.end(),
-                                                [&](const RowComparison& row) { return row.verdict == verdict; }));
+  return static_cast<std::size_t>(
+      std::count_if(comparison.rows.begin(), comparison.rows.end(),
+                    [&](const RowComparison& row) { return row.verdict == verdict; }));
 }
 
 constexpr Verdict kOrder[] = {Verdict::wrong,  Verdict::slower, Verdict::gone, Verdict::unsure,
                               Verdict::faster, Verdict::fresh,  Verdict::same};
 
 std::string markdown_rows(const Comparison& comparison, bool same) {
-  std::string out = "| verdict | result | base us | new us | effect | why |\n| :-- | :-- | --: | --: | --: | :-- |\n";
+  std::string out =
+      "| verdict | result | base us | new us | effect | why |\n| :-- | :-- | --: | --: | --: | :-- |\n";
   for (const Verdict verdict : kOrder) {
     if ((verdict == Verdict::same) != same) continue;
     for (const RowComparison& row : comparison.rows) {
@@ -144,8 +146,8 @@ std::string comparison_junit(const Comparison& comparison, bool allow_missing) {
     ++tests;
     // JUnit's time is in seconds.
     const double seconds = row.new_ns.value_or(0.0) * 1e-9;
-    cases += fmt::format("    <testcase classname=\"fdbench.{}\" name=\"{}\" time=\"{:.9f}\"", xml(row.variant),
-                         xml(row.id), seconds);
+    cases += fmt::format("    <testcase classname=\"fdbench.{}\" name=\"{}\" time=\"{:.9f}\"",
+                         xml(row.variant), xml(row.id), seconds);
     const bool bad = row.verdict == Verdict::slower || row.verdict == Verdict::wrong ||
                      (row.verdict == Verdict::gone && !allow_missing);
     const bool open = row.verdict == Verdict::unsure || row.verdict == Verdict::fresh ||
@@ -155,8 +157,8 @@ std::string comparison_junit(const Comparison& comparison, bool allow_missing) {
       continue;
     }
     ++(bad ? failures : skipped);
-    cases += fmt::format(">\n      <{0} {3}message=\"{1}: {2}\"/>\n    </testcase>\n", bad ? "failure" : "skipped",
-                         to_string(row.verdict), xml(row.why),
+    cases += fmt::format(">\n      <{0} {3}message=\"{1}: {2}\"/>\n    </testcase>\n",
+                         bad ? "failure" : "skipped", to_string(row.verdict), xml(row.why),
                          bad ? fmt::format("type=\"{}\" ", to_string(row.verdict)) : "");
   }
   return fmt::format(

@@ -6,10 +6,12 @@
 #include <map>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "core/error.h"
 #include "io/file.h"
 #include "io/json_reader.h"
+#include "io/json_text.h"
 #include "io/record_json.h"
 
 namespace fdbench::io {
@@ -101,6 +103,23 @@ Suite parse_suite(std::string_view text, const std::string& name) {
   }
   suite.problems = list.take();
   return suite;
+}
+
+std::string to_json(const Suite& suite) {
+  nlohmann::ordered_json problems = nlohmann::ordered_json::array();
+  for (const Problem& problem : suite.problems) {
+    problems.push_back({{"seq", problem.seq},
+                        {"heads", problem.heads},
+                        {"kv_heads", problem.kv_heads},
+                        {"dim", problem.dim},
+                        {"dtype", std::string(to_string(problem.dtype))}});
+  }
+  nlohmann::ordered_json out;
+  out["schema"] = "fdbench.suite/1.0";
+  out["name"] = suite.name;
+  out["description"] = suite.description;
+  out["problems"] = std::move(problems);
+  return pretty_text(out);
 }
 
 Suite read_suite(const std::string& path) {

@@ -31,6 +31,9 @@ struct Suite {
 Suite parse_suite(std::string_view text, const std::string& name);
 Suite read_suite(const std::string& path);
 
+// A file that parse_suite reads back, an entry a shape.
+std::string to_json(const Suite& suite);
+
 // A file where `name_or_path` has a slash or ends in ".json", else NAME.json in the first of `directories`
 // that has it. Throws Error (usage) that lists the suites there are.
 Suite find_suite(const std::string& name_or_path, const std::vector<std::string>& directories);
