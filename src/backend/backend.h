@@ -60,9 +60,9 @@ class Backend {
   // Seconds on the clock that bounds measuring (--max-time).
   virtual double now_s() = 0;
 
-  // Slowing a launch down on purpose: behind what was launched, the device is kept busy for `ns` more (on a GPU,
-  // enqueued), and for spin_overhead_ns() beside, which is what spinning for no time at all costs within a sample.
-  // After start_measuring.
+  // Slowing a launch down on purpose: behind what was launched, the device is kept busy for `ns` more (on a
+  // GPU, enqueued), and for spin_overhead_ns() beside, which is what spinning for no time at all costs within
+  // a sample. After start_measuring.
   virtual void spin(double ns) = 0;
   virtual double spin_overhead_ns() = 0;
 

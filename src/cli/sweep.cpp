@@ -89,8 +89,8 @@ Command add_sweep(CLI::App& parent, const std::vector<std::string>& argv) {
             const VariantTable table = flags->measure.script.empty() ? variant_table() : fake_variant_table();
             const Variant* variant = find_variant(table, flags->variant);
             if (!variant || variant->role == Role::oracle) {
-              throw usage_error(
-                  fmt::format("--variant {}: no such variant to measure (fdbench list variants)", flags->variant));
+              throw usage_error(fmt::format(
+                  "--variant {}: no such variant to measure (fdbench list variants)", flags->variant));
             }
             command.variants = {flags->variant};
             command.points = grid(*variant, flags->axes);

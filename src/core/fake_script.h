@@ -1,5 +1,5 @@
-// What the fake backend plays: canned times and failures, so that the stop rule, the tables and the exit codes have exact
-// tests. Read from a file by io/fake_script.h.
+// What the fake backend plays: canned times and failures, so that the stop rule, the tables and the exit
+// codes have exact tests. Read from a file by io/fake_script.h.
 #pragma once
 
 #include <map>
@@ -35,8 +35,8 @@ struct FakeVariantScript {
 struct FakeScript {
   DeviceInfo device;  // kind fake
   double timer_step_ns = 1.0;
-  double sample_s = 0.01;         // what one sample, flush and all, advances the clock that --max-time looks at
-  std::vector<double> clock_mhz;  // one a sample, cycled; empty: unknown
+  double sample_s = 0.01;  // what one sample, flush and all, advances the clock that --max-time looks at
+  std::vector<double> clock_mhz;                      // one a sample, cycled; empty: unknown
   std::map<std::string, FakeVariantScript> variants;  // by name; one that is absent plays FakeVariantScript{}
 };
 

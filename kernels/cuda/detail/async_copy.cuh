@@ -18,8 +18,8 @@ __device__ __forceinline__ void cp_async_cg_16(void* to, const void* from) {
 // not read. `to` may be a pointer or a shared address.
 __device__ __forceinline__ void cp_async_cg_16_zfill(std::uint32_t to, const void* from,
                                                      std::uint32_t valid) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
-               "l"(__cvta_generic_to_global(from)), "r"(valid)
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)),
+               "r"(valid)
                : "memory");
 }
 __device__ __forceinline__ void cp_async_cg_16_zfill(void* to, const void* from, std::uint32_t valid) {

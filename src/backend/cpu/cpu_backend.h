@@ -20,9 +20,9 @@ DeviceInfo cpu_device_info();
 //   bit. Nothing is written, so no write-back is left for the timed launch to pay.
 // - A hot sample follows an untimed launch.
 // - A sample is void when the scheduler took a core from one of the team's threads during the timed launch
-//   (an involuntary context switch): it timed another program as well. After kMostVoid in a row the machine is
-//   taken to be busy for good: until start_measuring is called again every sample is let through, and the row
-//   flag "preempted" says so.
+//   (an involuntary context switch): it timed another program as well. After kMostVoid in a row the machine
+//   is taken to be busy for good: until start_measuring is called again every sample is let through, and the
+//   row flag "preempted" says so.
 // - There is no graph timer, and no clock frequency: both are 0.
 std::unique_ptr<Backend> make_cpu_backend();
 

@@ -1,4 +1,5 @@
-// The fake device's variants: plain attention in double on the host, then whatever the script wants done to it.
+// The fake device's variants: plain attention in double on the host, then whatever the script wants done to
+// it.
 #include <unistd.h>
 
 #include <algorithm>
@@ -152,7 +153,8 @@ constexpr Variant make_variant() {
     plan.zeroed_bytes = 16;
     return plan;
   };
-  variant.prepare = [](const DecodeArgs& args, const LaunchPlan&, const DeviceInfo&) -> std::unique_ptr<Prepared> {
+  variant.prepare = [](const DecodeArgs& args, const LaunchPlan&,
+                       const DeviceInfo&) -> std::unique_ptr<Prepared> {
     return std::make_unique<FakePrepared>(kFakes[Index].name, kFakes[Index].role, args);
   };
   return variant;
