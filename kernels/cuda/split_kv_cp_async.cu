@@ -135,7 +135,7 @@ class PreparedSplitKvCpAsync final : public Prepared {
   PreparedSplitKvCpAsync(const DecodeArgs& args, const LaunchPlan& plan, Merge merge,
                          const DeviceInfo& device)
       : launch_(reinterpret_cast<const void*>(kernel_for(args.dim, args.heads / args.kv_heads, merge)), plan,
-                merge, device),
+                device),
         params_(split::make_params(args, plan, merge)) {}
 
   void launch(const LaunchContext& context) override {

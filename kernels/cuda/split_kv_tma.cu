@@ -138,7 +138,7 @@ class PreparedSplitKvTma final : public Prepared {
  public:
   PreparedSplitKvTma(const DecodeArgs& args, const LaunchPlan& plan, Merge merge, const DeviceInfo& device)
       : launch_(reinterpret_cast<const void*>(kernel_for(args.dim, args.heads / args.kv_heads, merge)), plan,
-                merge, device),
+                device),
         params_(split::make_params(args, plan, merge)) {
     if (args.seq == 0) return;  // no map describes an empty cache, and nothing is loaded
     const auto map = [&](const void* base, std::int64_t seq_stride, std::int64_t head_stride) {

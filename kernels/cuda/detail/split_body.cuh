@@ -47,9 +47,9 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
       reinterpret_cast<float2*>(smem + kWarps * params.stages * (2 * kTile + kStageBarriers * 8));
   Slots inbox;
   inbox.o = reinterpret_cast<float4*>(partial_ml + kWarps * kMaxRows);
-  inbox.ml = reinterpret_cast<float2*>(inbox.o + (params.splits << params.piece_log2));
+  inbox.ml = reinterpret_cast<float2*>(inbox.o + (params.meeting.parts << params.meeting.piece_log2));
   ptx::Mbarrier* const inbox_barrier =
-      reinterpret_cast<ptx::Mbarrier*>(inbox.ml + params.splits * rows_of_piece<kDim>(params));
+      reinterpret_cast<ptx::Mbarrier*>(inbox.ml + params.meeting.parts * rows_of_piece<kDim>(params.meeting));
 
   loader.start();
   if constexpr (kMerge == Merge::cluster) {

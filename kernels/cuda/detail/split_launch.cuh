@@ -18,7 +18,7 @@ namespace fdbench::split {
 
 inline Params make_params(const DecodeArgs& args, const LaunchPlan& plan, Merge merge) {
   const std::int64_t group = args.heads / args.kv_heads;
-  const Pieces cut = pieces(args.kv_heads, group, args.dim, plan.splits, merge);
+  const Pieces made = pieces(args.kv_heads, group, args.dim, {plan.splits, merge});
   const std::int64_t units = (args.seq + kUnitTokens - 1) / kUnitTokens;
   Params params;
   params.units_each = static_cast<std::int32_t>(units / plan.splits);
@@ -27,18 +27,17 @@ inline Params make_params(const DecodeArgs& args, const LaunchPlan& plan, Merge 
   params.group = static_cast<std::int32_t>(group);
   params.seq = static_cast<std::int32_t>(args.seq);
   params.splits = static_cast<std::int32_t>(plan.splits);
-  params.piece_log2 = cut.piece_log2;
-  params.lanes_log2 = cut.lanes_log2;
+  params.meeting = made.meeting;
   params.scale_log2 = args.scale * 1.4426950408889634f;
   params.q = args.q;
   params.q_head_stride = args.q_head_stride;
   params.o = args.o;
   params.o_head_stride = args.o_head_stride;
   params.lse = args.lse;
-  char* const slots = static_cast<char*>(merge == Merge::shared ? args.zeroed : args.scratch);
-  if (cut.slots > 0) {
+  char* const slots = static_cast<char*>(plan.cooperative ? args.zeroed : args.scratch);
+  if (made.slots > 0) {
     params.slot_o = slots;
-    params.slot_ml = slots + cut.slots * 16;
+    params.slot_ml = slots + made.slots * 16;
   }
   if (merge == Merge::last_cta) params.arrivals = static_cast<std::uint32_t*>(args.zeroed);
   params.k = args.k;
@@ -64,8 +63,7 @@ inline void check_alignment(const DecodeArgs& args) {
 // One launch of one kernel, with its attributes.
 class SplitLaunch {
  public:
-  SplitLaunch(const void* kernel, const LaunchPlan& plan, Merge merge, const DeviceInfo& device)
-      : kernel_(kernel) {
+  SplitLaunch(const void* kernel, const LaunchPlan& plan, const DeviceInfo& device) : kernel_(kernel) {
     // The most there is: plans that use the same kernel with less must not take it from those with more.
     FDBENCH_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(device.smem_per_block)));
@@ -75,23 +73,24 @@ class SplitLaunch {
                            static_cast<unsigned>(plan.grid.z));
     config_.blockDim = dim3(static_cast<unsigned>(plan.block.x));
     config_.dynamicSmemBytes = static_cast<std::size_t>(plan.dynamic_smem);
-    if (merge == Merge::cluster) {
+    if (plan.cluster.x > 1) {
       if (plan.cluster.x > 8) {
         FDBENCH_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
       }
-      attribute_.id = cudaLaunchAttributeClusterDimension;
-      attribute_.val.clusterDim = {static_cast<unsigned>(plan.cluster.x), 1, 1};
-      config_.numAttrs = 1;
-    } else if (plan.cooperative) {
-      attribute_.id = cudaLaunchAttributeCooperative;
-      attribute_.val.cooperative = 1;
-      config_.numAttrs = 1;
+      cudaLaunchAttribute& cluster = attributes_[config_.numAttrs++];
+      cluster.id = cudaLaunchAttributeClusterDimension;
+      cluster.val.clusterDim = {static_cast<unsigned>(plan.cluster.x), 1, 1};
+    }
+    if (plan.cooperative) {
+      cudaLaunchAttribute& cooperative = attributes_[config_.numAttrs++];
+      cooperative.id = cudaLaunchAttributeCooperative;
+      cooperative.val.cooperative = 1;
     }
   }
 
   template <std::size_t kArguments>
   void run(std::array<void*, kArguments> arguments, void* stream) {
-    config_.attrs = &attribute_;
+    config_.attrs = attributes_.data();
     config_.stream = static_cast<cudaStream_t>(stream);
     FDBENCH_CUDA_CHECK(cudaLaunchKernelExC(&config_, kernel_, arguments.data()));
   }
@@ -99,7 +98,7 @@ class SplitLaunch {
  private:
   const void* kernel_;
   cudaLaunchConfig_t config_{};
-  cudaLaunchAttribute attribute_{};
+  std::array<cudaLaunchAttribute, 2> attributes_{};
 };
 
 }  // namespace fdbench::split

@@ -25,7 +25,8 @@ constexpr int max_rows(std::int64_t group) {
   return group <= 8 ? 8 : 16;
 }
 
-// Of a CTA whose kernel is made for `rows` query heads. `inbox_slots`: splits << piece_log2 in a cluster, else 0; `inbox_rows`: splits * rows of a piece.
+// Of a CTA whose kernel is made for `rows` query heads. `inbox_slots`: splits << piece_log2 in a cluster,
+// else 0; `inbox_rows`: splits * rows of a piece.
 constexpr std::int64_t dynamic_smem(int dim, int rows, std::int64_t stages, std::int64_t inbox_slots,
                                     std::int64_t inbox_rows) {
   const std::int64_t ring = kWarps * stages * (2 * tile_bytes(dim) + kStageBarriers * 8);

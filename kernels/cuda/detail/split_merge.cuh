@@ -8,9 +8,11 @@
 //   no
 //             word of it is ever zero bits, and all are zero before. So words travel without fence or
 //             counter, in one trip, and their only reader puts the zeros back.
-//   cluster   Every CTA owns a piece, slots lie in its shared memory; the others fill them with st.async,
-//   which
+//   cluster   Every CTA owns a piece, slots lie in its shared memory; the others fill them with st.async, which
 //             counts the bytes on the owner's mbarrier.
+//
+// An owner's slots: [part, quad of the piece] and [part, row of the piece], so that what one part brings to one
+// owner lies together. Outside a cluster owners follow each other: [block, owner].
 #pragma once
 
 #include <cuda_bf16.h>
@@ -45,29 +47,33 @@ __device__ __forceinline__ Block this_block(const Params& params, int max_rows) 
   return block;
 }
 
-// Slots of one owner: [split, quad of the piece] and [split, row of the piece], so that what one split writes
-// for one owner lies together.
 struct Slots {
   float4* o;
   float2* ml;
 };
 
 template <int kDim>
-__device__ __forceinline__ int rows_of_piece(const Params& params) {
-  return max(1, (1 << params.piece_log2) / (kDim / 4));
+__device__ __forceinline__ int rows_of_piece(const Meeting& meeting) {
+  return max(1, (1 << meeting.piece_log2) / (kDim / 4));
 }
 
-// How many of the block's `quads` this owner finishes.
-__device__ __forceinline__ int piece_of(const Params& params, int owner, int quads) {
-  return max(0, min(1 << params.piece_log2, quads - (owner << params.piece_log2)));
+// How many of `quads` this owner finishes.
+__device__ __forceinline__ int piece_of(const Meeting& meeting, int owner, int quads) {
+  return max(0, min(1 << meeting.piece_log2, quads - (owner << meeting.piece_log2)));
 }
 
-template <int kDim, Merge kMerge>
-__device__ __forceinline__ Slots global_slots(const Params& params, const Block& block, int owner) {
-  const std::int64_t place =
-      (kMerge == Merge::last_cta ? block.index : block.index * params.splits + owner) * params.splits;
-  return {static_cast<float4*>(params.slot_o) + (place << params.piece_log2),
-          static_cast<float2*>(params.slot_ml) + place * rows_of_piece<kDim>(params)};
+// Outside a cluster: of the `place`-th owner.
+template <int kDim>
+__device__ __forceinline__ Slots slots_at(const Params& params, const Meeting& meeting, std::int64_t place) {
+  const std::int64_t first = place * meeting.parts;
+  return {static_cast<float4*>(params.slot_o) + (first << meeting.piece_log2),
+          static_cast<float2*>(params.slot_ml) + first * rows_of_piece<kDim>(meeting)};
+}
+
+// The first of a block's owners.
+template <Merge kMerge>
+__device__ __forceinline__ std::int64_t first_place(const Params& params, const Block& block) {
+  return kMerge == Merge::last_cta ? block.index : block.index * params.meeting.parts;
 }
 
 // Called when the kernel starts.
@@ -76,25 +82,27 @@ __device__ __forceinline__ Slots global_slots(const Params& params, const Block&
 template <int kDim>
 __device__ __forceinline__ void open_inbox(ptx::Mbarrier* barrier, const Params& params, const Block& block) {
   constexpr int kQuads = kDim / 4;
-  const int quads = piece_of(params, block.split, block.rows * kQuads);
+  const int quads = piece_of(params.meeting, block.split, block.rows * kQuads);
   const int rows = (quads + kQuads - 1) / kQuads;
   ptx::mbarrier_init(barrier, 1);
   ptx::fence_mbarrier_init();
   ptx::mbarrier_arrive_expect_tx(barrier,
-                                 static_cast<std::uint32_t>((quads * 16 + rows * 8) * params.splits));
+                                 static_cast<std::uint32_t>((quads * 16 + rows * 8) * params.meeting.parts));
 }
 
 // All threads: slots that this CTA will read, on their way into L2 while the tokens still come. Zeroed slots
 // lie in memory otherwise, and the first look at one would wait for it.
 template <int kDim, Merge kMerge>
 __device__ __forceinline__ void prefetch_slots(const Params& params, const Block& block) {
-  const Slots slots = global_slots<kDim, kMerge>(params, block, block.split);
+  const Meeting& meeting = params.meeting;
+  const int owner = kMerge == Merge::shared ? block.split : 0;
+  const Slots slots = slots_at<kDim>(params, meeting, first_place<kMerge>(params, block) + owner);
   const int step = static_cast<int>(blockDim.x) * 128;
-  const int o_bytes = params.splits << (params.piece_log2 + 4);
+  const int o_bytes = meeting.parts << (meeting.piece_log2 + 4);
   for (int at = static_cast<int>(threadIdx.x) * 128; at < o_bytes; at += step) {
     ptx::prefetch_l2(reinterpret_cast<const char*>(slots.o) + at);
   }
-  const int ml_bytes = params.splits * rows_of_piece<kDim>(params) * 8;
+  const int ml_bytes = meeting.parts * rows_of_piece<kDim>(meeting) * 8;
   for (int at = static_cast<int>(threadIdx.x) * 128; at < ml_bytes; at += step) {
     ptx::prefetch_l2(reinterpret_cast<const char*>(slots.ml) + at);
   }
@@ -191,75 +199,54 @@ struct WarpResults {
   const float2* ml;
 };
 
-// Brings this CTA's result for each quad to the quad's owner; writes the output where there is no other CTA.
-template <int kDim, int kWarps, int kMaxRows, Merge kMerge>
-__device__ __forceinline__ void bring(const Params& params, const Block& block, const WarpResults& warps,
-                                      const Slots& inbox, ptx::Mbarrier* inbox_barrier) {
+// Puts part `part`'s result for quad `local` of an owner's piece into its slots in global memory.
+template <int kDim>
+__device__ __forceinline__ void put(const Slots& slots, const Meeting& meeting, int part, int local,
+                                    const Partial& result) {
   constexpr int kQuads = kDim / 4;
-  const int quads = block.rows * kQuads;
-  const int piece = 1 << params.piece_log2;
-  const int rows = rows_of_piece<kDim>(params);
-#pragma unroll 1
-  for (int quad = static_cast<int>(threadIdx.x); quad < quads; quad += kWarps * 32) {
-    const int row = quad / kQuads;
-    float4 o[kWarps];
-    float2 ml[kWarps];
-#pragma unroll
-    for (int w = 0; w < kWarps; ++w) {
-      ml[w] = warps.ml[w * kMaxRows + row];
-      o[w] = *reinterpret_cast<const float4*>(warps.o + w * warps.o_pitch +
-                                              row * device::kPartialPitch<kDim> + quad % kQuads * 4);
-    }
-    Partial part;
-    merge_into(part, o, ml);
-    if constexpr (kMerge == Merge::none) {
-      write_output<kDim>(params, block, quad, part);
-    } else {
-      const int owner = quad >> params.piece_log2;
-      const int local = quad & (piece - 1);
-      const int slot = block.split * piece + local;
-      const int ml_slot = block.split * rows + local / kQuads;
-      const bool brings_ml = local % kQuads == 0;
-      if constexpr (kMerge == Merge::cluster) {
-        const std::uint32_t rank = static_cast<std::uint32_t>(owner);
-        const std::uint32_t barrier = ptx::mapa(ptx::shared_address(inbox_barrier), rank);
-        ptx::st_async_v4(ptx::mapa(ptx::shared_address(inbox.o + slot), rank), part.o, barrier);
-        if (brings_ml) {
-          ptx::st_async_v2(ptx::mapa(ptx::shared_address(inbox.ml + ml_slot), rank),
-                           make_float2(part.m, part.l), barrier);
-        }
-      } else {
-        const Slots slots = global_slots<kDim, kMerge>(params, block, owner);
-        ptx::st_relaxed_v4(slots.o + slot, make_float4(never_zero(part.o.x), never_zero(part.o.y),
-                                                       never_zero(part.o.z), never_zero(part.o.w)));
-        if (brings_ml) {
-          ptx::st_relaxed_v2(slots.ml + ml_slot, make_float2(never_zero(part.m), never_zero(part.l)));
-        }
-      }
-    }
+  ptx::st_relaxed_v4(slots.o + (part << meeting.piece_log2) + local,
+                     make_float4(never_zero(result.o.x), never_zero(result.o.y), never_zero(result.o.z),
+                                 never_zero(result.o.w)));
+  if (local % kQuads == 0) {
+    ptx::st_relaxed_v2(slots.ml + part * rows_of_piece<kDim>(meeting) + local / kQuads,
+                       make_float2(never_zero(result.m), never_zero(result.l)));
   }
 }
 
-// Adds up `mine` quads from `slots` and writes them. A warp takes 32 >> lanes_log2 neighbouring quads, 1 <<
-// lanes_log2 lanes each.
-template <int kDim, int kWarps, Merge kMerge>
-__device__ __forceinline__ void finish(const Params& params, const Block& block, const Slots& slots,
-                                       int owner, int mine) {
+// The same in the inbox of the cluster's CTA `owner`.
+template <int kDim>
+__device__ __forceinline__ void send(const Slots& inbox, ptx::Mbarrier* inbox_barrier, const Meeting& meeting,
+                                     int owner, int part, int local, const Partial& result) {
+  constexpr int kQuads = kDim / 4;
+  const std::uint32_t rank = static_cast<std::uint32_t>(owner);
+  const std::uint32_t barrier = ptx::mapa(ptx::shared_address(inbox_barrier), rank);
+  ptx::st_async_v4(ptx::mapa(ptx::shared_address(inbox.o + (part << meeting.piece_log2) + local), rank),
+                   result.o, barrier);
+  if (local % kQuads == 0) {
+    float2* const at = inbox.ml + part * rows_of_piece<kDim>(meeting) + local / kQuads;
+    ptx::st_async_v2(ptx::mapa(ptx::shared_address(at), rank), make_float2(result.m, result.l), barrier);
+  }
+}
+
+// Adds up `mine` quads of one owner's slots and hands each to `emit(local, sum)`, in one lane. A warp takes
+// 32 >> lanes_log2 neighbouring quads. kShared: in shared memory and all there; else in global memory, and
+// kWaits: until they are written.
+template <int kDim, int kWarps, bool kShared, bool kWaits, class Emit>
+__device__ __forceinline__ void add_up(const Slots& slots, const Meeting& meeting, int mine, Emit emit) {
   constexpr int kQuads = kDim / 4;
   constexpr int kAtOnce = 4;  // slots a lane loads before it uses the first
   const int thread = static_cast<int>(threadIdx.x);
-  const int piece = 1 << params.piece_log2;
-  const int rows = rows_of_piece<kDim>(params);
-  const int lanes = 1 << params.lanes_log2;
-  const int first_bit = 32 >> params.lanes_log2;
-  const int lane_split = thread % 32 >> (5 - params.lanes_log2);
+  const int rows = rows_of_piece<kDim>(meeting);
+  const int lanes = 1 << meeting.lanes_log2;
+  const int first_bit = 32 >> meeting.lanes_log2;
+  const int lane_part = thread % 32 >> (5 - meeting.lanes_log2);
   // Whole warps leave together: the shuffles need all lanes.
 #pragma unroll 1
   for (int base = thread / 32 * first_bit; base < mine; base += kWarps * first_bit) {
     const int local = base + (thread & (first_bit - 1));
     Partial sum;
 #pragma unroll 1
-    for (int from = lane_split; from < params.splits && local < mine; from += lanes * kAtOnce) {
+    for (int from = lane_part; from < meeting.parts && local < mine; from += lanes * kAtOnce) {
       float4 o[kAtOnce];
       float2 ml[kAtOnce];
       bool ready;
@@ -267,38 +254,42 @@ __device__ __forceinline__ void finish(const Params& params, const Block& block,
         ready = true;
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
-          const int split = from + i * lanes;
+          const int part = from + i * lanes;
           o[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
           ml[i] = make_float2(device::minus_infinity(), 0.0f);
-          if (split < params.splits) {
-            const float4* const at = slots.o + split * piece + local;
-            const float2* const ml_at = slots.ml + split * rows + local / kQuads;
-            o[i] = kMerge == Merge::cluster ? *at : ptx::ld_relaxed_v4(at);
-            ml[i] = kMerge == Merge::cluster ? *ml_at : ptx::ld_relaxed_v2(ml_at);
+          if (part < meeting.parts) {
+            const float4* const at = slots.o + (part << meeting.piece_log2) + local;
+            const float2* const ml_at = slots.ml + part * rows + local / kQuads;
+            o[i] = kShared ? *at : ptx::ld_relaxed_v4(at);
+            ml[i] = kShared ? *ml_at : ptx::ld_relaxed_v2(ml_at);
           }
         }
-        if constexpr (kMerge == Merge::shared) {
+        if constexpr (kWaits) {
 #pragma unroll
           for (int i = 0; i < kAtOnce; ++i) {
-            ready = ready && (from + i * lanes >= params.splits || written(o[i], ml[i]));
+            ready = ready && (from + i * lanes >= meeting.parts || written(o[i], ml[i]));
           }
         }
       } while (!ready);
       merge_into(sum, o, ml);
     }
     merge_lanes(sum, first_bit);
-    if (local < mine && lane_split == 0) {
-      write_output<kDim>(params, block, (owner << params.piece_log2) + local, sum);
-    }
+    if (local < mine && lane_part == 0) emit(local, sum);
   }
-  if constexpr (kMerge == Merge::shared) {
-    __syncthreads();  // every slot has been read
-    for (int i = thread; i < params.splits * piece; i += kWarps * 32) {
-      if ((i & (piece - 1)) < mine) ptx::st_relaxed_v4(slots.o + i, make_float4(0.0f, 0.0f, 0.0f, 0.0f));
-    }
-    for (int i = thread; i < params.splits * rows; i += kWarps * 32) {
-      if (i % rows * kQuads < mine) ptx::st_relaxed_v2(slots.ml + i, make_float2(0.0f, 0.0f));
-    }
+}
+
+// Zero again for the next launch, once all threads have read.
+template <int kDim, int kWarps>
+__device__ __forceinline__ void clear_slots(const Slots& slots, const Meeting& meeting, int mine) {
+  constexpr int kQuads = kDim / 4;
+  const int rows = rows_of_piece<kDim>(meeting);
+  const int piece = 1 << meeting.piece_log2;
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < meeting.parts * piece; i += kWarps * 32) {
+    if ((i & (piece - 1)) < mine) ptx::st_relaxed_v4(slots.o + i, make_float4(0.0f, 0.0f, 0.0f, 0.0f));
+  }
+  for (int i = static_cast<int>(threadIdx.x); i < meeting.parts * rows; i += kWarps * 32) {
+    if (i % rows * kQuads < mine) ptx::st_relaxed_v2(slots.ml + i, make_float2(0.0f, 0.0f));
   }
 }
 
@@ -308,27 +299,60 @@ template <int kDim, int kWarps, int kMaxRows, Merge kMerge>
 __device__ __forceinline__ void merge_block(const Params& params, const Block& block,
                                             const WarpResults& warps, const Slots& inbox,
                                             ptx::Mbarrier* inbox_barrier) {
-  bring<kDim, kWarps, kMaxRows, kMerge>(params, block, warps, inbox, inbox_barrier);
-  if constexpr (kMerge != Merge::none) {
-    const int quads = block.rows * (kDim / 4);
-    Slots slots = inbox;
-    int owner = block.split;
-    if constexpr (kMerge == Merge::cluster) {
-      ptx::mbarrier_wait_parity_cluster(inbox_barrier, 0);
-    } else {
-      if constexpr (kMerge == Merge::last_cta) {
-        __syncthreads();
-        bool last = false;
-        if (threadIdx.x == 0) {
-          const std::uint32_t final_arrival = static_cast<std::uint32_t>(params.splits) - 1;
-          last = ptx::atom_inc_acq_rel(params.arrivals + block.index, final_arrival) == final_arrival;
-        }
-        if (!__syncthreads_or(last)) return;
-        owner = 0;
-      }
-      slots = global_slots<kDim, kMerge>(params, block, owner);
+  constexpr int kQuads = kDim / 4;
+  const Meeting& meeting = params.meeting;
+  const int quads = block.rows * kQuads;
+  const std::int64_t place = first_place<kMerge>(params, block);
+
+  // The warps' results, to each quad's owner.
+#pragma unroll 1
+  for (int quad = static_cast<int>(threadIdx.x); quad < quads; quad += kWarps * 32) {
+    float4 o[kWarps];
+    float2 ml[kWarps];
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) {
+      ml[w] = warps.ml[w * kMaxRows + quad / kQuads];
+      o[w] = *reinterpret_cast<const float4*>(
+          warps.o + w * warps.o_pitch + quad / kQuads * device::kPartialPitch<kDim> + quad % kQuads * 4);
     }
-    finish<kDim, kWarps, kMerge>(params, block, slots, owner, piece_of(params, owner, quads));
+    Partial part;
+    merge_into(part, o, ml);
+    const int owner = quad >> meeting.piece_log2;
+    const int local = quad & ((1 << meeting.piece_log2) - 1);
+    if constexpr (kMerge == Merge::none) {
+      write_output<kDim>(params, block, quad, part);
+    } else if constexpr (kMerge == Merge::cluster) {
+      send<kDim>(inbox, inbox_barrier, meeting, owner, block.split, local, part);
+    } else {
+      put<kDim>(slots_at<kDim>(params, meeting, place + owner), meeting, block.split, local, part);
+    }
+  }
+
+  if constexpr (kMerge == Merge::last_cta) {
+    __syncthreads();
+    bool last = false;
+    if (threadIdx.x == 0) {
+      const std::uint32_t final_arrival = static_cast<std::uint32_t>(params.splits) - 1;
+      last = ptx::atom_inc_acq_rel(params.arrivals + block.index, final_arrival) == final_arrival;
+    }
+    if (!__syncthreads_or(last)) return;
+    add_up<kDim, kWarps, false, false>(
+        slots_at<kDim>(params, meeting, place), meeting, quads,
+        [&](int quad, const Partial& sum) { write_output<kDim>(params, block, quad, sum); });
+  } else if constexpr (kMerge != Merge::none) {
+    const int mine = piece_of(meeting, block.split, quads);
+    const int first = block.split << meeting.piece_log2;
+    const auto write = [&](int local, const Partial& sum) {
+      write_output<kDim>(params, block, first + local, sum);
+    };
+    if constexpr (kMerge == Merge::shared) {
+      const Slots slots = slots_at<kDim>(params, meeting, place + block.split);
+      add_up<kDim, kWarps, false, true>(slots, meeting, mine, write);
+      clear_slots<kDim, kWarps>(slots, meeting, mine);
+    } else {
+      ptx::mbarrier_wait_parity_cluster(inbox_barrier, 0);
+      add_up<kDim, kWarps, true, false>(inbox, meeting, mine, write);
+    }
   }
 }
 

@@ -13,6 +13,14 @@ enum class Merge : int {
   cluster = 3,   // every CTA merges its piece, through the cluster's shared memory
 };
 
+// Where results meet: `parts` CTAs bring theirs for 1 << piece_log2 quads to each owner, which
+// is the one with quad >> piece_log2 == owner; 1 << lanes_log2 lanes add a quad's parts up.
+struct Meeting {
+  std::int32_t parts = 1;
+  std::int32_t piece_log2 = 0;
+  std::int32_t lanes_log2 = 0;
+};
+
 // A unit is what a warp takes at a time, 32 tokens. A block is up to 8 or 16 query heads of a KV head. A quad
 // is four dimensions of one query head's output; a block's quads are numbered head by head. The grid is
 // (splits, KV heads, blocks of a KV head).
@@ -26,19 +34,16 @@ struct Params {
   std::int32_t group = 1;   // query heads a KV head
   std::int32_t seq = 0;
   std::int32_t splits = 1;
-  std::int32_t piece_log2 =
-      0;  // an owner finishes 1 << piece_log2 quads: those with quad >> piece_log2 == owner
-  std::int32_t lanes_log2 = 0;  // lanes that share the splits of a quad
-  float scale_log2 = 0.0f;      // softmax scale * log2 e
+  Meeting meeting;
+  float scale_log2 = 0.0f;  // softmax scale * log2 e
 
   const void* q = nullptr;         // [heads, dim]
   std::int64_t q_head_stride = 0;  // strides count elements
   void* o = nullptr;               // [heads, dim]
   std::int64_t o_head_stride = 0;
   float* lse = nullptr;  // [heads], natural log, or null
-  // Where partial results meet outside a cluster: [KV head, block, owner, split, quad of the piece] and [...,
-  // split, row of the piece]; as many owners as splits, or one for last_cta. For `shared` zero before and
-  // after.
+  // Where partial results meet outside a cluster, by owner: see split_merge.cuh. For shared zero before
+  // and after.
   void* slot_o = nullptr;             // 16 bytes a slot: four sums of weight * v
   void* slot_ml = nullptr;            // 8 bytes a slot: maximum and sum of weights
   std::uint32_t* arrivals = nullptr;  // [KV head, block], last_cta: zero before and after

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -49,37 +50,43 @@ constexpr KernelResources resources(std::string_view kernel, int cc, int dynamic
 }
 
 inline constexpr std::int64_t kMaxSplits = 4096;
+inline constexpr std::int64_t kMaxAtOnce = 128;  // slots that 32 lanes load before they use the first
 inline constexpr std::int64_t kMaxStages = 8;
 
 inline constexpr Axis kTmaAxes[] = {
     {"splits", "CTAs a head; by the plan's cost model when absent", 1, kMaxSplits},
     {"merge",
-     "0 none (one split), 1 last_cta, 2 shared (all CTAs resident), 3 cluster (at most 16 splits); the "
+     "0 none (one split), 1 last_cta, 2 shared (all CTAs resident), 3 cluster (2, 4, 8 or 16 splits); the "
      "cheapest "
      "when absent",
      0, 3},
-    {"stages",
-     "32-token tiles of K and of V that each of 4 warps keeps in flight; 2 where they fit when absent", 1,
+    {"stages", "32-token tiles of K and of V that each of 4 warps keeps in flight; 1 or 2 when absent", 1,
      kMaxStages},
 };
 inline constexpr Axis kCpAsyncAxes[] = {
     {"splits", "CTAs a head; by the plan's cost model when absent", 1, kMaxSplits},
     {"merge", "0 none (one split), 1 last_cta, 2 shared (all CTAs resident); the cheapest when absent", 0, 2},
-    {"stages",
-     "32-token tiles of K and of V that each of 4 warps keeps in flight; 2 where they fit when absent", 1, 2},
+    {"stages", "32-token tiles of K and of V that each of 4 warps keeps in flight; 1 or 2 when absent", 1, 2},
 };
 
-// What follows from a plan's splits and merge.
+// How a head is cut and meets again.
+struct Cut {
+  std::int64_t splits = 1;
+  Merge merge = Merge::none;
+  std::int64_t cluster() const { return merge == Merge::cluster ? splits : 1; }  // CTAs
+};
+
+// What follows from it: see split_params.h and split_merge.cuh.
 struct Pieces {
   int rows = 0;        // query heads a block, at most
   int row_blocks = 0;  // blocks of a KV head
-  int owners = 1;
-  int piece_log2 = 0;
-  int lanes_log2 = 0;
-  int piece_rows = 1;
-  std::int64_t slots = 0;  // of all blocks
+  Meeting meeting;
+  int inbox_slots = 0;  // of a CTA
+  int inbox_rows = 0;
+  std::int64_t slots = 0;  // in global memory, of all blocks
   std::int64_t ml_slots = 0;
 };
+
 inline constexpr std::int64_t kMaxSeq =
     (std::int64_t{1} << 31) - 1 - 2 * kUnitTokens;  // coordinates are 32 bits
 inline constexpr std::int64_t kMaxGridYz = 65535;
@@ -124,36 +131,58 @@ inline std::optional<Merge> parse_merge(std::string_view text) {
   return std::nullopt;
 }
 
-inline Pieces pieces(std::int64_t kv_heads, std::int64_t group, std::int64_t dim, std::int64_t splits,
-                     Merge merge) {
-  Pieces cut;
-  cut.rows = static_cast<int>(std::min<std::int64_t>(group, max_rows(group)));
-  cut.row_blocks = static_cast<int>(ceil_div(group, max_rows(group)));
-  cut.owners = merge == Merge::shared || merge == Merge::cluster ? static_cast<int>(splits) : 1;
-  const std::int64_t row_quads = dim / 4;
-  while ((std::int64_t{cut.owners} << cut.piece_log2) < cut.rows * row_quads) ++cut.piece_log2;
-  cut.piece_rows =
-      static_cast<int>(std::max<std::int64_t>(1, (std::int64_t{1} << cut.piece_log2) / row_quads));
+// `owners` share `quads`; `parts` bring theirs to each.
+inline Meeting meeting_of(std::int64_t quads, std::int64_t owners, std::int64_t parts) {
+  Meeting meeting;
+  meeting.parts = static_cast<std::int32_t>(parts);
+  while ((owners << meeting.piece_log2) < quads) ++meeting.piece_log2;
   // Four slots a lane while the piece leaves threads idle, then as many lanes as fill its warp.
-  while (cut.lanes_log2 < 5 && (std::int64_t{4} << cut.lanes_log2) < splits &&
-         (std::int64_t{1} << (cut.piece_log2 + cut.lanes_log2)) < kThreads) {
-    ++cut.lanes_log2;
-  }
-  while (cut.piece_log2 + cut.lanes_log2 < 5 && (std::int64_t{1} << cut.lanes_log2) < splits)
-    ++cut.lanes_log2;
-  if (merge != Merge::none && merge != Merge::cluster) {
-    const std::int64_t places = kv_heads * cut.row_blocks * cut.owners * splits;
-    cut.slots = places << cut.piece_log2;
-    cut.ml_slots = places * cut.piece_rows;
-  }
-  return cut;
+  const auto lanes = [&] { return std::int64_t{1} << meeting.lanes_log2; };
+  const std::int64_t piece = std::int64_t{1} << meeting.piece_log2;
+  while (lanes() < 32 && 4 * lanes() < parts && piece * lanes() < kThreads) ++meeting.lanes_log2;
+  while (piece * lanes() < 32 && lanes() < parts) ++meeting.lanes_log2;
+  return meeting;
 }
 
-inline std::int64_t smem_of(const Problem& problem, std::int64_t splits, Merge merge, std::int64_t stages) {
-  const Pieces cut = pieces(problem.kv_heads, problem.group(), problem.dim, splits, merge);
-  const std::int64_t inbox = merge == Merge::cluster ? splits << cut.piece_log2 : 0;
-  return dynamic_smem(static_cast<int>(problem.dim), max_rows(problem.group()), stages, inbox,
-                      splits * cut.piece_rows);
+inline Pieces pieces(std::int64_t kv_heads, std::int64_t group, std::int64_t dim, const Cut& cut) {
+  Pieces made;
+  made.rows = static_cast<int>(std::min<std::int64_t>(group, max_rows(group)));
+  made.row_blocks = static_cast<int>(ceil_div(group, max_rows(group)));
+  const std::int64_t row_quads = dim / 4;
+  const std::int64_t quads = made.rows * row_quads;
+  const std::int64_t blocks = kv_heads * made.row_blocks;
+  const auto rows_of = [&](const Meeting& meeting) {
+    return std::max<std::int64_t>(1, (std::int64_t{1} << meeting.piece_log2) / row_quads);
+  };
+  const auto in_memory = [&](const Meeting& meeting, std::int64_t owners) {
+    made.slots = (owners * meeting.parts) << meeting.piece_log2;
+    made.ml_slots = owners * meeting.parts * rows_of(meeting);
+  };
+  switch (cut.merge) {
+    case Merge::none:
+      made.meeting = meeting_of(quads, 1, 1);
+      break;
+    case Merge::last_cta:
+      made.meeting = meeting_of(quads, 1, cut.splits);
+      in_memory(made.meeting, blocks);
+      break;
+    case Merge::shared:
+      made.meeting = meeting_of(quads, cut.splits, cut.splits);
+      in_memory(made.meeting, blocks * cut.splits);
+      break;
+    case Merge::cluster:
+      made.meeting = meeting_of(quads, cut.splits, cut.splits);
+      made.inbox_slots = static_cast<int>(cut.splits << made.meeting.piece_log2);
+      made.inbox_rows = static_cast<int>(cut.splits * rows_of(made.meeting));
+      break;
+  }
+  return made;
+}
+
+inline std::int64_t smem_of(const Problem& problem, const Cut& cut, std::int64_t stages) {
+  const Pieces made = pieces(problem.kv_heads, problem.group(), problem.dim, cut);
+  return dynamic_smem(static_cast<int>(problem.dim), max_rows(problem.group()), stages, made.inbox_slots,
+                      made.inbox_rows);
 }
 
 inline std::int64_t ctas_per_sm(const DeviceInfo& device, std::int64_t smem) {
@@ -166,12 +195,6 @@ inline std::int64_t ctas_per_sm(const DeviceInfo& device, std::int64_t smem) {
 // A warp's partial result takes the place of its stages: with 16 rows it needs 16 * (dim + 4) * 4 bytes of
 // them. One stage has 128 * dim, always more.
 static_assert(16 * (64 + 4) * 4 <= 2 * tile_bytes(64) && 16 * (128 + 4) * 4 <= 2 * tile_bytes(128));
-
-struct Choice {
-  std::int64_t splits = 1;
-  Merge merge = Merge::none;
-  double us = std::numeric_limits<double>::infinity();
-};
 
 inline std::optional<std::string> unsupported(const Kernel& kernel, const Problem& problem,
                                               const DeviceInfo& device) {
@@ -201,39 +224,47 @@ inline std::optional<std::string> unsupported(const Kernel& kernel, const Proble
 }
 
 // The cost model: microseconds from the first byte asked for to the output written, beyond a launch.
-// Fitted to the H200's figures in docs/kernels.md; what matters is which merge wins, and that is a matter of
-// microseconds of latency that other devices share.
-inline double predicted_us(const Problem& problem, const DeviceInfo& device, std::int64_t splits,
-                           Merge merge) {
-  // One multiprocessor takes 75 bytes/ns (32/32: 256 against 128 tokens in one CTA a head), all together 95 %
-  // of what the memory gives; where the device does not say, as much a multiprocessor as on the H200.
-  constexpr double kSmBytesPerUs = 75e3;
-  const double memory = device.bandwidth_datasheet.value_or(device.sms * 36.4e9) * 0.95e-6;  // bytes/us
-  const double sms = std::max(1, device.sms);
+// Fitted to the H200's figures (docs/kernels.md): over its 36 shapes, measured twice, the cut that it picks
+// is 0.7 % slower than the best cut measured, 5.6 % at most. What matters is which cut wins, and that is a
+// matter of latencies that other devices share.
+inline double predicted_us(const Problem& problem, const DeviceInfo& device, const Cut& cut) {
+  // What a multiprocessor takes (32/32: 512 against 64 KB in one CTA a head), and a GPC (28/4, four clusters
+  // of 16: 3.2 TB/s); all together 95 % of what the memory gives, or as much a multiprocessor as on the H200
+  // where the device does not say.
+  constexpr double kSmBytesPerUs = 100e3;
+  const double memory = device.bandwidth_datasheet.value_or(device.sms * 36.4e9) * 0.95e-6;
+  const double gpc = memory * 0.2;
+  const bool clusters = cut.merge == Merge::cluster;
   const std::int64_t blocks = blocks_of(problem);
-  const double ctas = static_cast<double>(blocks * splits);
-  const double room =
-      merge == Merge::cluster ? static_cast<double>(std::max<std::int64_t>(1, cluster_ctas(device))) : sms;
-  const double units = static_cast<double>(ceil_div(units_of(problem), splits));
+  const std::int64_t ctas = blocks * cut.splits;
+  const std::int64_t room = std::max<std::int64_t>(1, clusters ? cluster_ctas(device) : device.sms);
+  const double units = static_cast<double>(ceil_div(units_of(problem), cut.splits));
   const double cta_bytes = units * kUnitTokens * 2.0 * static_cast<double>(problem.dim) * 2.0;
-  const double waves =
-      static_cast<double>(ceil_div(static_cast<std::int64_t>(ctas), static_cast<std::int64_t>(room)));
   const double total_bytes = 2.0 * static_cast<double>(problem.kv_bytes());
-  double load = std::max(waves * cta_bytes / kSmBytesPerUs, total_bytes / memory);
+  double load =
+      std::max(static_cast<double>(ceil_div(ctas, room)) * cta_bytes / kSmBytesPerUs, total_bytes / memory);
+  if (clusters) load = std::max(load, total_bytes / (static_cast<double>(blocks) * gpc));
+  // Both multiprocessors of half of the pairs: 3 to 4 % slower than one of each (32/32 from 8192 tokens on).
+  if (clusters && cut.splits == 2) load *= 1.045;
+  // Without clusters to spread them, half a grid takes 2 % less (32/32, 2 splits against 4), but has fewer
+  // parts.
+  if (!clusters && 4 * ctas < 3 * device.sms) load *= 1.04;
   // CTAs that share a multiprocessor finish after those that have one to themselves.
-  if (ctas > room) load *= 1.04;
+  if (ctas > room) load *= 1.05;
 
   const double rows = static_cast<double>(std::min<std::int64_t>(problem.group(), max_rows(problem.group())));
-  const double parts = static_cast<double>(splits);
-  switch (merge) {
+  const double parts = static_cast<double>(cut.splits);
+  // Splits that the pieces of the output do not divide by leave some owners more than others.
+  const double uneven = (cut.splits & (cut.splits - 1)) == 0 ? 0.0 : 0.3;
+  switch (cut.merge) {
     case Merge::none:
       return load;
     case Merge::last_cta:
-      return load + 1.7 + 0.009 * parts * rows;  // one CTA reads all of a block's slots
+      return load + 1.8 + 0.027 * parts * rows + uneven;  // one CTA reads all of a block's slots
     case Merge::shared:
-      return load + 1.65 + 0.006 * parts;
+      return load + 1.95 + 0.009 * parts + 0.05 * rows + uneven;
     case Merge::cluster:
-      return load + 0.85 + 0.01 * parts;
+      return load + 0.7 + 0.03 * rows;
   }
   return load;
 }
@@ -245,120 +276,122 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   const std::optional<std::int64_t> splits_asked = tuning.get("splits");
   const std::optional<std::int64_t> merge_asked = tuning.get("merge");
   const std::optional<std::int64_t> stages_asked = tuning.get("stages");
-  if (splits_asked && (*splits_asked < 1 || *splits_asked > kMaxSplits)) {
-    return Unsupported{name + " takes 1 to " + std::to_string(kMaxSplits) + " splits, not " +
-                       std::to_string(*splits_asked)};
-  }
+  const auto outside = [&](const std::optional<std::int64_t>& value, std::int64_t lowest,
+                           std::int64_t highest) { return value && (*value < lowest || *value > highest); };
+  const auto takes = [&](std::int64_t lowest, std::int64_t highest, const char* what, std::int64_t asked) {
+    return Unsupported{name + " takes " + std::to_string(lowest) + " to " + std::to_string(highest) + " " +
+                       what + ", not " + std::to_string(asked)};
+  };
   const std::int64_t last_merge = kernel.clusters ? 3 : 2;
-  if (merge_asked && (*merge_asked < 0 || *merge_asked > last_merge)) {
-    return Unsupported{name + " takes merge 0 to " + std::to_string(last_merge) + ", not " +
-                       std::to_string(*merge_asked)};
-  }
-  if (stages_asked && (*stages_asked < 1 || *stages_asked > kernel.max_stages)) {
-    return Unsupported{name + " takes 1 to " + std::to_string(kernel.max_stages) + " stages, not " +
-                       std::to_string(*stages_asked)};
-  }
+  if (outside(splits_asked, 1, kMaxSplits)) return takes(1, kMaxSplits, "splits", *splits_asked);
+  if (outside(merge_asked, 0, last_merge)) return takes(0, last_merge, "as merge", *merge_asked);
+  if (outside(stages_asked, 1, kernel.max_stages))
+    return takes(1, kernel.max_stages, "stages", *stages_asked);
   if (device.sms < 1) return Unsupported{name + " needs the number of multiprocessors, not given"};
 
   const std::int64_t blocks = blocks_of(problem);
   const std::int64_t units = units_of(problem);
   const std::int64_t most_smem = std::min(device.smem_per_block, device.smem_per_sm - 1024);
-  if (smem_of(problem, 1, Merge::none, 1) > most_smem) {
-    return Unsupported{name + " needs " + std::to_string(smem_of(problem, 1, Merge::none, 1)) +
-                       " bytes of shared memory a CTA; this device allows " + std::to_string(most_smem)};
-  }
 
-  // As asked, else two stages where the CTA then still fits (a multiprocessor of its own for each CTA, which
-  // is also what keeps a cluster's CTAs apart), one where CTAs must share.
-  const auto stages_for = [&](std::int64_t splits, Merge merge) {
+  // As asked; else two where each CTA then has a multiprocessor of its own and a warp has three units or
+  // more, otherwise one. On an H200 two won there by up to 4 % (32/8, 8192) and lost as much below (32/8,
+  // 2048). A grid of most of the machine has enough in flight with one: over 32 units and more that won by 1
+  // % (32/32, 32768).
+  const auto stages_for = [&](const Cut& cut) {
     if (stages_asked) return *stages_asked;
-    const std::int64_t room = merge == Merge::cluster ? cluster_ctas(device) : device.sms;
-    const std::int64_t two = std::min<std::int64_t>(2, kernel.max_stages);
-    const bool alone = blocks * splits <= room;
-    return alone && smem_of(problem, splits, merge, two) <= most_smem ? two : std::int64_t{1};
+    const std::int64_t ctas = blocks * cut.splits;
+    const std::int64_t room = cut.merge == Merge::cluster ? cluster_ctas(device) : device.sms;
+    const std::int64_t warp_units = ceil_div(ceil_div(units, cut.splits), kWarps);
+    const bool two = kernel.max_stages >= 2 && ctas <= room && warp_units > 2 &&
+                     (warp_units < 32 || 4 * ctas < 3 * device.sms) && smem_of(problem, cut, 2) <= most_smem;
+    return two ? std::int64_t{2} : std::int64_t{1};
   };
   // Why this cannot be, or nothing.
-  const auto misfit = [&](std::int64_t splits, Merge merge) -> std::optional<std::string> {
-    const std::int64_t stages = stages_for(splits, merge);
-    const std::int64_t smem = smem_of(problem, splits, merge, stages);
+  const auto misfit = [&](const Cut& cut) -> std::optional<std::string> {
+    const std::int64_t stages = stages_for(cut);
+    const std::int64_t smem = smem_of(problem, cut, stages);
+    const std::string with = name + " with merge '" + std::string(to_string(cut.merge)) + "' ";
     if (smem > most_smem) {
-      return name + " with " + std::to_string(stages) + " stages and " + std::to_string(splits) +
-             " splits needs " + std::to_string(smem) + " bytes of shared memory a CTA; this device allows " +
-             std::to_string(most_smem);
+      return with + "and " + std::to_string(stages) + " stages needs " + std::to_string(smem) +
+             " bytes of shared memory a CTA; this device allows " + std::to_string(most_smem);
     }
-    if ((merge == Merge::none) != (splits == 1)) {
-      return name + " merges 'none' exactly where there is one split, not with " + std::to_string(splits);
+    if ((cut.merge == Merge::none) != (cut.splits == 1)) {
+      return with + "does not take " + std::to_string(cut.splits) +
+             " splits: one split is merged by none, and only it";
     }
-    if (merge == Merge::cluster && splits > kMaxCluster) {
-      return name + " has clusters of at most " + std::to_string(kMaxCluster) + " CTAs, not " +
-             std::to_string(splits);
+    if (cut.merge == Merge::cluster) {
+      // More than 8 are not portable: sm_90 and sm_100 have them.
+      const std::int64_t most = device.cc < 120 ? kMaxCluster : 8;
+      if ((cut.splits & (cut.splits - 1)) != 0 || cut.splits > most) {
+        return with + "takes powers of two up to " + std::to_string(most) + " as splits, not " +
+               std::to_string(cut.splits);
+      }
     }
-    if (merge == Merge::shared) {
-      if (!device.cooperative_launch)
-        return name + " merges 'shared' under a cooperative launch, which this device has not";
+    if (cut.merge == Merge::shared) {
+      if (!device.cooperative_launch) return with + "needs cooperative launches, which this device has not";
       const std::int64_t room = device.sms * ctas_per_sm(device, smem);
-      if (blocks * splits > room) {
-        return name +
-               " merges 'shared' only where all CTAs are resident: " + std::to_string(blocks * splits) +
+      if (blocks * cut.splits > room) {
+        return with + "needs all CTAs resident: " + std::to_string(blocks * cut.splits) +
                " are asked for, and this device holds " + std::to_string(room);
       }
     }
     return std::nullopt;
   };
 
-  std::vector<std::int64_t> splits_tried;
-  if (splits_asked) {
-    splits_tried = {*splits_asked};
-  } else {
-    // What fills the machine once, the cluster sizes, and one.
-    splits_tried = {1, 2, 4, 8};
-    // 16 is not portable: sm_90 and sm_100 have it.
-    if (device.cc < 120) splits_tried.push_back(16);
-    splits_tried.push_back(device.sms / std::max<std::int64_t>(1, blocks));
-  }
-  Choice best;
+  // One split, the cluster sizes, and what fills the machine once: exactly, and as the powers of two below.
+  std::vector<std::int64_t> tried = {1, 16, 8, 4, 2};
+  const std::int64_t full = std::min(device.sms / std::max<std::int64_t>(1, blocks), kMaxAtOnce);
+  const std::int64_t power =
+      full < 1 ? 0 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(full)));
+  for (const std::int64_t splits : {power, power / 2, full}) tried.push_back(splits);
+  if (splits_asked) tried = {*splits_asked};
+
+  double best_us = std::numeric_limits<double>::infinity();
+  Cut best;
   std::string why;
-  for (const std::int64_t splits : splits_tried) {
-    if (splits < 1 || (!splits_asked && splits > std::max<std::int64_t>(1, units))) continue;
+  for (const std::int64_t splits : tried) {
+    if (splits < 1 || (!splits_asked && splits > 1 && splits > units)) continue;
     for (const Merge merge : {Merge::none, Merge::cluster, Merge::shared, Merge::last_cta}) {
       if (merge_asked ? static_cast<std::int64_t>(merge) != *merge_asked
                       : merge == Merge::cluster && !kernel.clusters) {
         continue;
       }
-      // A split by itself is merged by nobody; asked for two or more, nobody merging is a mistake to report.
-      if (!merge_asked && (merge == Merge::none) != (splits == 1)) continue;
-      if (const auto reason = misfit(splits, merge)) {
-        why = *reason;
+      const Cut cut = {splits, merge};
+      if (const auto reason = misfit(cut)) {
+        if (why.empty() || merge_asked) why = *reason;
         continue;
       }
-      const double us = predicted_us(problem, device, splits, merge);
-      if (us < best.us) best = {splits, merge, us};
+      const double us = predicted_us(problem, device, cut);
+      if (us < best_us) {
+        best_us = us;
+        best = cut;
+      }
     }
   }
-  if (best.us == std::numeric_limits<double>::infinity()) {
-    return Unsupported{why.empty() ? name + " has no number of splits for this merge" : why};
+  if (best_us == std::numeric_limits<double>::infinity()) {
+    return Unsupported{why.empty() ? name + " has no number of splits for this merge here" : why};
   }
 
-  const Pieces cut = pieces(problem.kv_heads, problem.group(), problem.dim, best.splits, best.merge);
-  LaunchPlan made;
-  made.grid = {best.splits, problem.kv_heads, cut.row_blocks};
-  made.block = {kThreads, 1, 1};
-  if (best.merge == Merge::cluster) made.cluster = {best.splits, 1, 1};
-  made.splits = best.splits;
-  made.chunk = ceil_div(units, best.splits) * kUnitTokens;
-  made.tile = kUnitTokens * kWarps;
-  made.stages = stages_for(best.splits, best.merge);
-  made.dynamic_smem = smem_of(problem, best.splits, best.merge, made.stages);
-  made.cooperative = best.merge == Merge::shared;
-  made.merge = to_string(best.merge);
-  const std::int64_t slot_bytes = cut.slots * 16 + cut.ml_slots * 8;
-  if (best.merge == Merge::shared) made.zeroed_bytes = slot_bytes;
+  const Pieces made = pieces(problem.kv_heads, problem.group(), problem.dim, best);
+  LaunchPlan result;
+  result.grid = {best.splits, problem.kv_heads, made.row_blocks};
+  result.block = {kThreads, 1, 1};
+  result.cluster = {best.cluster(), 1, 1};
+  result.splits = best.splits;
+  result.chunk = ceil_div(units, best.splits) * kUnitTokens;
+  result.tile = kUnitTokens * kWarps;
+  result.stages = stages_for(best);
+  result.dynamic_smem = smem_of(problem, best, result.stages);
+  result.cooperative = best.merge == Merge::shared;
+  result.merge = to_string(best.merge);
+  const std::int64_t slot_bytes = made.slots * 16 + made.ml_slots * 8;
+  if (result.cooperative) result.zeroed_bytes = slot_bytes;
   if (best.merge == Merge::last_cta) {
-    made.scratch_bytes = slot_bytes;
-    made.zeroed_bytes = blocks * 4;
+    result.scratch_bytes = slot_bytes;
+    result.zeroed_bytes = blocks * 4;
   }
-  if (!splits_asked) made.rule = "cost_model";
-  return made;
+  if (!splits_asked) result.rule = "cost_model";
+  return result;
 }
 
 }  // namespace fdbench::split
