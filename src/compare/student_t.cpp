@@ -6,6 +6,8 @@ namespace fdbench::compare {
 
 namespace {
 
+constexpr double kPi = 3.14159265358979323846;
+
 double kept_from_zero(double value) {
   constexpr double kTiny = 1e-300;
   return std::abs(value) < kTiny ? kTiny : value;
@@ -49,13 +51,22 @@ double student_t_upper(double t, double degrees) {
 }
 
 double student_t_quantile(double p, double degrees) {
+  const double log_peak =
+      std::lgamma((degrees + 1) / 2) - std::lgamma(degrees / 2) - std::log(degrees * kPi) / 2;
   double lo = 0.0, hi = 1.0;
-  while (student_t_upper(hi, degrees) > p && hi < 1e300) hi *= 2.0;
-  for (int i = 0; i < 200 && hi - lo > 1e-12 * hi; ++i) {
-    const double middle = lo + (hi - lo) / 2;
-    (student_t_upper(middle, degrees) > p ? lo : hi) = middle;
+  while (student_t_upper(hi, degrees) > p && hi < 1e150) hi *= 2.0;
+  double t = lo + (hi - lo) / 2;
+  for (int i = 0; i < 200; ++i) {
+    const double above = student_t_upper(t, degrees) - p;
+    (above > 0.0 ? lo : hi) = t;
+    const double density = std::exp(log_peak - (degrees + 1) / 2 * std::log1p(t * t / degrees));
+    double next = t + above / density;
+    if (!(next > lo && next < hi)) next = lo + (hi - lo) / 2;
+    const bool close = std::abs(next - t) <= 1e-13 * next;
+    t = next;
+    if (close) break;
   }
-  return lo + (hi - lo) / 2;
+  return t;
 }
 
 }  // namespace fdbench::compare

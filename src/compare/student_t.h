@@ -8,7 +8,7 @@ namespace fdbench::compare {
 // by its continued fraction (26.5.8) in Lentz's form.
 double student_t_upper(double t, double degrees);
 
-// The t with P(T > t) = p, for p in (0, 1/2]; by bisection.
+// The t with P(T > t) = p, for p in (0, 1/2]; Newton's method within a bracket.
 double student_t_quantile(double p, double degrees);
 
 }  // namespace fdbench::compare
