@@ -22,15 +22,6 @@ namespace fdbench::cli {
 
 namespace {
 
-bench::WorkerProtocol worker_protocol() {
-  bench::WorkerProtocol protocol;
-  // This very binary, also when another has been built over it meanwhile.
-  protocol.argv = {"/proc/self/exe", "worker"};
-  protocol.encode_request = [](const WorkRequest& request) { return io::encode(request); };
-  protocol.decode_event = io::decode_event;
-  return protocol;
-}
-
 VariantTable table_for(const bench::RunSettings& settings) {
   return settings.script.empty() ? variant_table() : fake_variant_table();
 }
@@ -97,6 +88,32 @@ std::vector<bench::RowRequest> rows_on(const MeasureCommand& command, VariantTab
   return rows;
 }
 
+// The same with each candidate's rows made for the shape.
+std::vector<bench::RowRequest> rows_on_shape(const MeasureCommand& command,
+                                             const std::vector<bench::RowRequest>& rows,
+                                             const Problem& shape, const DeviceInfo& device) {
+  if (!command.rows_for) return rows;
+  std::vector<bench::RowRequest> made;
+  for (const bench::RowRequest& row : rows) {
+    if (row.variant->role != Role::candidate) {
+      made.push_back(row);
+      continue;
+    }
+    for (bench::RowRequest& one : command.rows_for(*row.variant, shape, device)) made.push_back(std::move(one));
+  }
+  return made;
+}
+
+// Workspaces of rows that the survey did not know of.
+void count_workspaces(const std::vector<bench::RowRequest>& rows, const Problem& shape, const DeviceInfo& device,
+                      bench::Survey::Memory& memory) {
+  for (const bench::RowRequest& row : rows) {
+    if (row.tuning.empty()) continue;
+    const PlanResult planned = make_plan(*row.variant, shape, device, row.tuning);
+    if (const auto* plan = std::get_if<LaunchPlan>(&planned)) memory.needed += plan->scratch_bytes + plan->zeroed_bytes;
+  }
+}
+
 std::string gigabytes(std::int64_t bytes) {
   return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9);
 }
@@ -128,6 +145,15 @@ bool use_color(const OutputOptions& output) {
 
 }  // namespace
 
+bench::WorkerProtocol worker_protocol() {
+  bench::WorkerProtocol protocol;
+  // This very binary, also when another has been built over it meanwhile.
+  protocol.argv = {"/proc/self/exe", "worker"};
+  protocol.encode_request = [](const WorkRequest& request) { return io::encode(request); };
+  protocol.decode_event = io::decode_event;
+  return protocol;
+}
+
 Exit exit_for_rows(const std::vector<ResultRecord>& rows, bool fail_noisy) {
   const auto any = [&](const auto& holds) { return std::any_of(rows.begin(), rows.end(), holds); };
   if (any([](const ResultRecord& row) { return row.status == Status::incorrect; })) return Exit::wrong_result;
@@ -154,17 +180,21 @@ Exit measure(const MeasureCommand& command) {
   const VariantTable table = table_for(command.settings);
   check_names(command, table);
   const bench::WorkerProtocol protocol = worker_protocol();
-  const bench::Survey survey = bench::survey(protocol, command.settings, command.shapes,
+  bench::Survey survey = bench::survey(protocol, command.settings, command.shapes,
                                              possible_items(command, table), interrupted());
-  check_memory(survey, command.shapes);
   const std::vector<bench::RowRequest> rows = rows_on(command, table, survey.device);
+  std::vector<bench::ShapeWork> work;
+  for (const Problem& shape : command.shapes) {
+    work.push_back({shape, rows_on_shape(command, rows, shape, survey.device)});
+    if (command.rows_for)
+      count_workspaces(work.back().rows, shape, survey.device, survey.memory[work.size() - 1]);
+  }
+  check_memory(survey, command.shapes);
 
   ResultFile file;
   file.run = make_run_info(command.name, command.argv, survey.device, command.settings.measure,
                            command.settings.processes);
   ResultWriter writer(command.output, file.run);
-  std::vector<bench::ShapeWork> work;
-  for (const Problem& shape : command.shapes) work.push_back({shape, rows});
 
   std::FILE* out = table_stream(command.output);
   const report::TableStyle style{use_color(command.output)};
@@ -175,7 +205,7 @@ Exit measure(const MeasureCommand& command) {
   std::set<std::string> printed;
   // The tables of shapes that have not been printed yet; of `only` where it is given.
   const auto print_tables = [&](const std::vector<ResultRecord>& all, const Problem* only) {
-    if (command.output.quiet) return;
+    if (command.output.quiet || !command.shape_tables) return;
     progress.clear();
     report::for_each_shape(all, [&](std::span<const ResultRecord> shape) {
       const Problem& problem = shape.front().problem;
@@ -210,6 +240,7 @@ Exit measure(const MeasureCommand& command) {
   progress.clear();
   writer.write(file);
   writer.write_stdout(file);
+  if (command.finish) command.finish(file, out);
   if (left_out > 0)
     say(stderr, fmt::format("fdbench: --budget was spent; measurements of a shape left out: {}\n", left_out));
   if (!command.output.quiet && !writer.failed()) {

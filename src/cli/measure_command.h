@@ -1,6 +1,8 @@
 // What run, sweep and verify share: from shapes and rows to tables, files and an exit code.
 #pragma once
 
+#include <cstdio>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,10 +20,18 @@ struct MeasureCommand {
   // Candidates by name; empty: every variant of the device. Roof and reference always take part.
   std::vector<std::string> variants;
   std::vector<TuningPoint> points{TuningPoint{}};  // of the candidates: all of them on every shape
+  // Where it is set, a candidate's rows on a shape, instead of `points`.
+  std::function<std::vector<bench::RowRequest>(const Variant&, const Problem&, const DeviceInfo&)> rows_for;
+  bool shape_tables = true;  // false: `finish` prints what there is to see
+  // Once at the end, also when interrupted; prints to `out` unless --quiet. Throws Error.
+  std::function<void(const ResultFile&, std::FILE* out)> finish;
   bench::RunSettings settings;
   OutputOptions output;
   bool fail_noisy = false;
 };
+
+// Workers of this very build.
+bench::WorkerProtocol worker_protocol();
 
 // Does it all; throws Error only where nothing could be done.
 Exit measure(const MeasureCommand& command);

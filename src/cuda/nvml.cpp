@@ -21,6 +21,8 @@ struct Library {
   int (*temperature)(Device, int, unsigned*) = nullptr;      // degrees Celsius
   int (*throttle)(Device, unsigned long long*) = nullptr;
   int (*mig_mode)(Device, unsigned*, unsigned*) = nullptr;  // current, pending
+  int (*ecc_mode)(Device, unsigned*, unsigned*) = nullptr;  // current, pending
+  int (*compute_processes)(Device, unsigned*, void*) = nullptr;
   bool ready = false;
 };
 
@@ -46,6 +48,8 @@ const Library& library() {
     find(handle, "nvmlDeviceGetCurrentClocksEventReasons", found.throttle);
     if (!found.throttle) find(handle, "nvmlDeviceGetCurrentClocksThrottleReasons", found.throttle);
     find(handle, "nvmlDeviceGetMigMode", found.mig_mode);
+    find(handle, "nvmlDeviceGetEccMode", found.ecc_mode);
+    find(handle, "nvmlDeviceGetComputeRunningProcesses_v3", found.compute_processes);
     found.ready = found.init && found.device_by_uuid && found.init() == 0;
     return found;
   }();
@@ -81,6 +85,14 @@ std::optional<NvmlReading> read_nvml(const std::string& uuid) {
   unsigned current = 0;
   unsigned pending = 0;
   if (nvml.mig_mode && nvml.mig_mode(device, &current, &pending) == 0) reading.mig = current != 0;
+  if (nvml.ecc_mode && nvml.ecc_mode(device, &current, &pending) == 0) reading.ecc = current != 0;
+  // Asked with no room for them, it says how many there are.
+  constexpr int kInsufficientSize = 7;
+  unsigned count = 0;
+  if (nvml.compute_processes) {
+    const int answer = nvml.compute_processes(device, &count, nullptr);
+    if (answer == 0 || answer == kInsufficientSize) reading.processes = static_cast<int>(count);
+  }
   return reading;
 }
 

@@ -18,6 +18,8 @@ struct NvmlReading {
   std::optional<double> sm_max_mhz;
   std::optional<double> memory_mhz;  // now
   std::optional<double> temperature_c;
+  std::optional<bool> ecc;                // memory errors are corrected
+  std::optional<int> processes;           // computing on it now
   std::optional<bool> mig;                // partitioned into instances
   std::optional<std::uint64_t> throttle;  // bits, why the clocks are not higher; see throttle_reasons
 };
