@@ -5,7 +5,8 @@
 
 namespace fdbench::cli {
 
-// Set by the first SIGINT or SIGTERM after `watch_for_interrupts`; a second one ends the process at once.
+// Set by the first SIGINT or SIGTERM after `watch_for_interrupts`; one that comes seconds later ends the
+// process at once.
 const std::atomic<bool>& interrupted();
 void watch_for_interrupts();
 

@@ -122,6 +122,7 @@ def normal_json(text):
         run[key] = key.upper()
     for part in ("tool", "host"):
         run[part] = {key: type(value).__name__ for key, value in run[part].items()}
+    run["tool"]["cuda"] = "str or null"  # a build may have no CUDA
     run["argv"] = [os.path.basename(word) for word in run["argv"]]
     for row in document["results"]:
         if row["prepare_ns"] is not None:
