@@ -90,8 +90,8 @@ std::vector<bench::RowRequest> rows_on(const MeasureCommand& command, VariantTab
 
 // The same with each candidate's rows made for the shape.
 std::vector<bench::RowRequest> rows_on_shape(const MeasureCommand& command,
-                                             const std::vector<bench::RowRequest>& rows,
-                                             const Problem& shape, const DeviceInfo& device) {
+                                             const std::vector<bench::RowRequest>& rows, const Problem& shape,
+                                             const DeviceInfo& device) {
   if (!command.rows_for) return rows;
   std::vector<bench::RowRequest> made;
   for (const bench::RowRequest& row : rows) {
@@ -99,18 +99,20 @@ std::vector<bench::RowRequest> rows_on_shape(const MeasureCommand& command,
       made.push_back(row);
       continue;
     }
-    for (bench::RowRequest& one : command.rows_for(*row.variant, shape, device)) made.push_back(std::move(one));
+    for (bench::RowRequest& one : command.rows_for(*row.variant, shape, device))
+      made.push_back(std::move(one));
   }
   return made;
 }
 
 // Workspaces of rows that the survey did not know of.
-void count_workspaces(const std::vector<bench::RowRequest>& rows, const Problem& shape, const DeviceInfo& device,
-                      bench::Survey::Memory& memory) {
+void count_workspaces(const std::vector<bench::RowRequest>& rows, const Problem& shape,
+                      const DeviceInfo& device, bench::Survey::Memory& memory) {
   for (const bench::RowRequest& row : rows) {
     if (row.tuning.empty()) continue;
     const PlanResult planned = make_plan(*row.variant, shape, device, row.tuning);
-    if (const auto* plan = std::get_if<LaunchPlan>(&planned)) memory.needed += plan->scratch_bytes + plan->zeroed_bytes;
+    if (const auto* plan = std::get_if<LaunchPlan>(&planned))
+      memory.needed += plan->scratch_bytes + plan->zeroed_bytes;
   }
 }
 
@@ -181,7 +183,7 @@ Exit measure(const MeasureCommand& command) {
   check_names(command, table);
   const bench::WorkerProtocol protocol = worker_protocol();
   bench::Survey survey = bench::survey(protocol, command.settings, command.shapes,
-                                             possible_items(command, table), interrupted());
+                                       possible_items(command, table), interrupted());
   const std::vector<bench::RowRequest> rows = rows_on(command, table, survey.device);
   std::vector<bench::ShapeWork> work;
   for (const Problem& shape : command.shapes) {

@@ -8,11 +8,12 @@
 //   no
 //             word of it is ever zero bits, and all are zero before. So words travel without fence or
 //             counter, in one trip, and their only reader puts the zeros back.
-//   cluster   Every CTA owns a piece, slots lie in its shared memory; the others fill them with st.async, which
+//   cluster   Every CTA owns a piece, slots lie in its shared memory; the others fill them with st.async,
+//   which
 //             counts the bytes on the owner's mbarrier.
 //
-// An owner's slots: [part, quad of the piece] and [part, row of the piece], so that what one part brings to one
-// owner lies together. Outside a cluster owners follow each other: [block, owner].
+// An owner's slots: [part, quad of the piece] and [part, row of the piece], so that what one part brings to
+// one owner lies together. Outside a cluster owners follow each other: [block, owner].
 #pragma once
 
 #include <cuda_bf16.h>
