@@ -17,21 +17,21 @@ struct Layout {
   std::int64_t sum = 0;   // [splits, heads]
   std::int64_t rank = 0;  // [threads] of rank_size
   // Of one rank:
-  std::int64_t query = 0;   // [heads, dim]
-  std::int64_t scores = 0;  // [heads, tile]
+  std::int64_t query = 0;   // query_floats
+  std::int64_t scores = 0;  // work_floats
   std::int64_t row = 0;     // [dim]
   std::int64_t rank_size = 0;
   std::int64_t end = 0;
 };
 
-Layout lay_out(std::int64_t heads, std::int64_t dim, const LaunchPlan& plan) {
+Layout lay_out(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim, const LaunchPlan& plan) {
   const auto lines = [](std::int64_t floats) { return cpu::round_up(floats, cpu::kLine / 4); };
   Layout at;
   at.max = plan.splits * heads * dim;
   at.sum = at.max + lines(plan.splits * heads);
   at.rank = at.sum + lines(plan.splits * heads);
-  at.scores = heads * dim;
-  at.row = at.scores + heads * plan.tile;
+  at.scores = lines(cpu::query_floats(heads, kv_heads, dim));
+  at.row = at.scores + lines(cpu::work_floats(heads, kv_heads, dim, plan.tile));
   at.rank_size = lines(at.row + dim);
   at.end = at.rank + plan.block.x * at.rank_size;
   return at;
@@ -43,9 +43,9 @@ class SplitKv final : public Prepared {
       : args_(args),
         plan_(plan),
         threads_(static_cast<int>(plan.block.x)),
-        at_(lay_out(args.heads, args.dim, plan)),
+        at_(lay_out(args.heads, args.kv_heads, args.dim, plan)),
         base_(static_cast<float*>(args.scratch)),
-        kernels_(cpu::split_kv_kernels()),
+        kernels_(cpu::split_kv_kernels(args)),
         queue_(threads_) {}
 
   void launch(const LaunchContext& context) override {
@@ -110,19 +110,23 @@ class SplitKv final : public Prepared {
 
 // About sixteen chunks a thread, so that one thread held up leaves little for the others to wait for; but at
 // least 32 tokens for each query head of a group, which keeps the partials (4 bytes a dim and query head,
-// against 4 for a token of K and V) within 3 % of the traffic; and never fewer chunks than threads.
+// against 4 for a token of K and V) within 3 % of the traffic, and 512 KiB of K and V, over which the start
+// of the streams is spread; and never fewer chunks than threads.
 std::int64_t default_chunk(const Problem& problem, std::int64_t threads) {
   const auto ceil_div = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  const std::int64_t token = 2 * problem.kv_heads * problem.dim * element_bytes(problem.dtype);
   const std::int64_t balanced = ceil_div(problem.seq, threads * 16);
-  const std::int64_t thrifty = 32 * problem.group();
+  const std::int64_t thrifty = std::max(32 * problem.group(), ceil_div(std::int64_t{512} << 10, token));
   const std::int64_t parallel = ceil_div(problem.seq, threads);
   return std::max<std::int64_t>(1, std::min(std::max(balanced, thrifty), parallel));
 }
 
-// Tokens whose scores are kept at once: a quarter of the first-level cache, 16 ... 256.
+// Tokens whose scores are kept at once. Ungrouped: scores take a quarter of the first-level cache. Grouped
+// rows bring more work each, and long streams count for more than scores that are near.
 std::int64_t tile_tokens(const Problem& problem, const DeviceInfo& device) {
-  const std::int64_t fit = device.l1d_bytes / 4 / (problem.heads * static_cast<std::int64_t>(sizeof(float)));
-  return std::clamp<std::int64_t>(fit / 16 * 16, 16, 256);
+  constexpr std::int64_t kLeast = 16, kMost = 256;
+  if (problem.group() > 1) return kMost;
+  return std::clamp(device.l1d_bytes / 4 / (problem.heads * 4) / 16 * 16, kLeast, kMost);
 }
 
 PlanResult plan_split_kv(const Problem& problem, const DeviceInfo& device, const TuningPoint& tuning) {
@@ -141,8 +145,8 @@ PlanResult plan_split_kv(const Problem& problem, const DeviceInfo& device, const
   plan.grid.x = plan.splits;
   plan.block.x = std::min(threads, plan.splits);
   plan.merge = "team";
-  plan.scratch_bytes =
-      lay_out(problem.heads, problem.dim, plan).end * static_cast<std::int64_t>(sizeof(float));
+  plan.scratch_bytes = lay_out(problem.heads, problem.kv_heads, problem.dim, plan).end *
+                       static_cast<std::int64_t>(sizeof(float));
   return plan;
 }
 

@@ -1,5 +1,9 @@
 #include "cpu/detail/simd_targets.h"
 
+#include <algorithm>
+
+#include "cpu/detail/split_kv_amx.h"
+
 #if defined(FDBENCH_HAVE_HIGHWAY)
 #include <hwy/highway.h>
 #endif
@@ -7,8 +11,11 @@
 namespace fdbench::cpu {
 
 namespace {
-bool plain_forced = false;
-}
+
+enum class Forced { none, plain, vectors };
+Forced forced = Forced::none;
+
+}  // namespace
 
 #if defined(FDBENCH_HAVE_HIGHWAY)
 
@@ -16,52 +23,69 @@ bool plain_forced = false;
 SplitKvKernels split_kv_simd();
 ReadBytes read_bytes_simd();
 
-std::vector<std::string> simd_targets() {
+namespace {
+
+std::vector<std::string> vector_targets() {
+  hwy::SetSupportedTargetsForTest(0);
   std::vector<std::string> names;
   for (const auto target : hwy::SupportedAndGeneratedTargets()) names.emplace_back(hwy::TargetName(target));
+  return names;
+}
+
+void use_vectors(const std::string& name) {
+  hwy::SetSupportedTargetsForTest(0);
+  for (const auto target : hwy::SupportedAndGeneratedTargets()) {
+    if (name == hwy::TargetName(target)) {
+      hwy::SetSupportedTargetsForTest(target);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+#else
+
+namespace {
+
+SplitKvKernels split_kv_simd() {
+  return split_kv_plain();
+}
+ReadBytes read_bytes_simd() {
+  return read_bytes_plain();
+}
+std::vector<std::string> vector_targets() {
+  return {};
+}
+void use_vectors(const std::string&) {}
+
+}  // namespace
+
+#endif
+
+std::vector<std::string> simd_targets() {
+  std::vector<std::string> names = vector_targets();
+  if (amx_usable()) names.insert(names.begin(), "AMX");
   names.emplace_back("plain");
   return names;
 }
 
 bool force_simd_target(const std::string& name) {
-  plain_forced = name == "plain";
-  hwy::SetSupportedTargetsForTest(0);
-  if (name.empty() || plain_forced) return true;
-  for (const auto target : hwy::SupportedAndGeneratedTargets()) {
-    if (name != hwy::TargetName(target)) continue;
-    hwy::SetSupportedTargetsForTest(target);
-    return true;
-  }
-  return false;
+  const auto names = simd_targets();
+  if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) return false;
+  use_vectors(name);
+  forced = name.empty() || name == "AMX" ? Forced::none : name == "plain" ? Forced::plain : Forced::vectors;
+  return true;
 }
 
-SplitKvKernels split_kv_kernels() {
-  return plain_forced ? split_kv_plain() : split_kv_simd();
-}
-
-ReadBytes read_bytes_kernel() {
-  return plain_forced ? read_bytes_plain() : read_bytes_simd();
-}
-
-#else
-
-std::vector<std::string> simd_targets() {
-  return {"plain"};
-}
-
-bool force_simd_target(const std::string& name) {
-  plain_forced = name == "plain";
-  return name.empty() || plain_forced;
-}
-
-SplitKvKernels split_kv_kernels() {
-  return split_kv_plain();
+SplitKvKernels split_kv_kernels(const DecodeArgs& args) {
+  if (forced == Forced::plain) return split_kv_plain();
+  if (forced == Forced::none && amx_usable() && amx_applies(args)) return split_kv_amx();
+  return split_kv_simd();
 }
 
 ReadBytes read_bytes_kernel() {
-  return read_bytes_plain();
+  return forced == Forced::plain ? read_bytes_plain() : read_bytes_simd();
 }
-
-#endif
 
 }  // namespace fdbench::cpu

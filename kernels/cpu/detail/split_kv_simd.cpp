@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cpu/detail/ahead.h"
 #include "cpu/detail/power_of_two.h"
 #include "cpu/detail/rows.h"
 #include "cpu/detail/simd_targets.h"
@@ -36,10 +37,8 @@ using DU = hn::RebindToUnsigned<DF>;
 constexpr std::int64_t kN = hn::MaxLanes(DF());
 static_assert(kN >= 4 && kN <= 16);
 
-// A tile's rows are read as four streams, each a quarter of its tokens: row r of block b is token
-// b + r * quarter. One stream would leave the memory idle between its pages; four keep a hardware prefetcher
-// busy on each. Scores and weights are kept in the order of blocks.
-constexpr int kStreams = 4;
+// Row r of block b of a tile is token b + r * quarter (kStreams, ahead.h); scores and weights are kept in the
+// order of blocks.
 
 // With 32 registers a score block holds the sums of four heads and a half of each row; with 16, of two heads.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE2
@@ -115,8 +114,8 @@ HWY_INLINE void add_products(const std::uint16_t* k, std::int64_t stride, const 
 
 // scores[h][t] = scale * q[h] . k[t]; rows `stride` elements apart.
 template <Dtype dtype, int heads, int tokens>
-HWY_INLINE void score_block(const std::uint16_t* k, std::int64_t stride, const float* q, std::int64_t dim,
-                            float scale, float* scores, std::int64_t tile) {
+HWY_NOINLINE void score_block(const std::uint16_t* k, std::int64_t stride, const float* q, std::int64_t dim,
+                              float scale, float* scores, std::int64_t tile) {
   const DF df;
   VF dots[heads][tokens];
 #pragma GCC unroll 4
@@ -144,9 +143,9 @@ HWY_INLINE void score_block(const std::uint16_t* k, std::int64_t stride, const f
 // acc[h] += sum over blocks and streams of weight * V row, `pairs` pairs of vectors of every row. The sums
 // stay in registers over all blocks.
 template <Dtype dtype, int streams, int heads, int pairs>
-HWY_INLINE void weigh_block(const std::uint16_t* v, std::int64_t step, std::int64_t stride,
-                            std::int64_t blocks, const float* weights, std::int64_t tile, std::int64_t dim,
-                            float* acc) {
+HWY_NOINLINE void weigh_block(const std::uint16_t* v, std::int64_t step, std::int64_t stride,
+                              std::int64_t blocks, const float* weights, std::int64_t tile, std::int64_t dim,
+                              float* acc) {
   const DF df;
   VF sums[heads][2 * pairs];
 #pragma GCC unroll 8
@@ -179,82 +178,12 @@ HWY_INLINE void weigh_block(const std::uint16_t* v, std::int64_t step, std::int6
   }
 }
 
-#ifndef AHEAD
-#define AHEAD 8
-#endif
-#ifndef HINT
-#define HINT 2
-#endif
-
 // Blocks of a stream whose V rows one visit to a KV head takes. Grouped heads take several, so that their
 // sums are loaded and stored once for all; ungrouped ones move on along the memory.
 constexpr std::int64_t kGroupedBlocks = 4;
 
-// Walks the rows of a chunk in the order they are read (a tile of K, its tile of V, the next tile), some way
-// ahead of the reading, and asks the memory for them: hardware prefetchers stop at each page and know nothing
-// of the change between K and V.
-class Ahead {
- public:
-  explicit Ahead(const ChunkJob& job) : job_(job), args_(*job.args), first_(job.begin) {
-    begin_pass();
-    for (int i = 0; i < AHEAD; ++i) step();
-  }
-  // A row of each stream, of one KV head.
-  HWY_INLINE void step() {
-    for (std::int64_t line = 0; line < row_bytes_; line += kLine) {
-#pragma GCC unroll 4
-      for (int r = 0; r < kStreams; ++r) __builtin_prefetch(at_ + r * stream_bytes_ + line, 0, HINT);
-    }
-    if (++done_ < visit_) {
-      at_ += token_bytes_;
-      return;
-    }
-    done_ = 0;
-    if (++kv_ < args_.kv_heads) {
-      at_ = block_ + kv_ * head_bytes_;
-    } else {
-      next_block();
-    }
-  }
-
- private:
-  void begin_pass() {
-    const std::int64_t element = element_bytes(args_.dtype);
-    quarter_ = std::min(job_.tile, job_.end - first_) / kStreams;
-    token_bytes_ = element * (in_v_ ? args_.v_seq_stride : args_.k_seq_stride);
-    head_bytes_ = element * (in_v_ ? args_.v_head_stride : args_.k_head_stride);
-    stream_bytes_ = quarter_ * token_bytes_;
-    row_bytes_ = element * args_.dim;
-    block_ = static_cast<const char*>(in_v_ ? args_.v : args_.k) + first_ * token_bytes_;
-    t_ = 0;
-    begin_block();
-  }
-  void begin_block() {
-    const bool grouped = args_.heads > args_.kv_heads;
-    visit_ = std::min(quarter_ - t_, in_v_ && grouped ? kGroupedBlocks : 1);
-    at_ = block_;
-    kv_ = done_ = 0;
-  }
-  void next_block() {
-    t_ += visit_;
-    block_ += visit_ * token_bytes_;
-    if (t_ < quarter_) return begin_block();
-    if (in_v_) first_ += job_.tile;
-    in_v_ = !in_v_;
-    if (first_ < job_.end) return begin_pass();
-    row_bytes_ = 0;  // the chunk's end: what follows is another item's
-    kv_ = 0;
-  }
-
-  const ChunkJob& job_;
-  const DecodeArgs& args_;
-  const char* at_ = nullptr;
-  std::int64_t stream_bytes_ = 0, row_bytes_ = 0, token_bytes_ = 0, head_bytes_ = 0;
-  std::int64_t done_ = 0, visit_ = 0, kv_ = 0;
-  const char* block_ = nullptr;
-  std::int64_t quarter_ = 0, t_ = 0, first_;
-  bool in_v_ = false;
-};
+// Steps that the memory is asked ahead: fewer come late, more push out what is not read yet.
+constexpr std::int64_t kLead = 8;
 
 // Scores of `heads` heads at a time, of the group from first_head on, for `tokens` rows `stride` apart.
 template <Dtype dtype, int tokens, int heads>
@@ -307,7 +236,7 @@ HWY_INLINE void weigh_rows(const ChunkJob& job, std::int64_t row, std::int64_t s
   const auto* v = static_cast<const std::uint16_t*>(args.v) + row * args.v_seq_stride;
   for (std::int64_t head = 0; head < args.heads; v += args.v_head_stride) {
     if constexpr (streams > 1) {
-      for (std::int64_t b = 0; b < blocks; ++b) ahead.step();
+      ahead.steps(blocks);
     }
     const std::int64_t end = head + group;
     weigh_heads<dtype, streams, kWeighHeads, 1>(job, v, stride, blocks, head, end, at);
@@ -374,7 +303,8 @@ void run_chunk_as(const ChunkJob& job) {
   std::fill(job.sum, job.sum + args.heads, 0.0f);
   std::fill(job.acc, job.acc + args.heads * args.dim, 0.0f);
   const std::int64_t visit = args.heads > args.kv_heads ? kGroupedBlocks : 1;
-  Ahead ahead(job);
+  Ahead ahead(job, visit);
+  ahead.steps(kLead);
   for (std::int64_t first = job.begin; first < job.end; first += job.tile) {
     const std::int64_t count = std::min(job.tile, job.end - first);
     const std::int64_t quarter = count / kStreams;

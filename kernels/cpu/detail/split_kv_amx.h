@@ -1,0 +1,25 @@
+// cpu_split_kv on Intel's matrix tiles.
+#pragma once
+
+#include "cpu/detail/split_kv.h"
+
+// Compilers know the instructions from GCC 11 and Clang 12 on.
+#if defined(__x86_64__) && defined(__linux__) && \
+    (__GNUC__ >= 11 || (defined(__clang__) && __clang_major__ >= 12))
+#define FDBENCH_CPU_AMX 1
+#else
+#define FDBENCH_CPU_AMX 0
+#endif
+
+namespace fdbench::cpu {
+
+// Whether this machine has AMX-BF16 and its kernel lets us use it.
+bool amx_usable();
+
+// bf16, and query heads that share a KV head and can be dealt out in equal blocks of at most 16.
+bool amx_applies(const DecodeArgs& args);
+inline constexpr std::int64_t kLeastAmxGroup = 8;
+
+SplitKvKernels split_kv_amx();
+
+}  // namespace fdbench::cpu
