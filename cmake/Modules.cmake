@@ -69,8 +69,8 @@ function(fdbench_kernels)
   endif()
   add_library(fdbench_kernels STATIC ${variants} ${helpers})
   fdbench_target_defaults(fdbench_kernels)
-  # Plain loops are left to the compiler: let it vectorise them.
-  target_compile_options(fdbench_kernels PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O3>)
+  # Plain loops are left to the compiler: let it vectorise them. Debug builds and those of the sanitizers stay as asked.
+  target_compile_options(fdbench_kernels PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-O3>)
   target_include_directories(fdbench_kernels PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
   target_link_libraries(fdbench_kernels PUBLIC fdbench_core PRIVATE fdbench_rules)
   if(FDBENCH_HAVE_HIGHWAY)
