@@ -121,11 +121,11 @@ class Interrupts(harness.TestCase):
         self.assertFalse(is_alive(worker))
         self.check_kept(path, 0)
 
-    def test_a_second_ctrl_c_ends_it_at_once(self):
+    def test_a_later_ctrl_c_ends_it_at_once(self):
         process = self.start("run", "--fake", fake("hang"), *SHAPE)
         worker = self.worker_of(process)
         process.send_signal(signal.SIGINT)
-        time.sleep(0.3)
+        time.sleep(3)  # within the worker's grace, and long enough to be another request
         begin = time.monotonic()
         process.send_signal(signal.SIGINT)
         self.assertEqual(self.finish(process).code, -signal.SIGINT)
