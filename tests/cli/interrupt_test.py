@@ -124,6 +124,7 @@ class Interrupts(harness.TestCase):
     def test_a_later_ctrl_c_ends_it_at_once(self):
         process = self.start("run", "--fake", fake("hang"), *SHAPE)
         worker = self.worker_of(process)
+        time.sleep(1.0)  # a worker that has only just begun dies of the first
         process.send_signal(signal.SIGINT)
         time.sleep(3)  # within the worker's grace, and long enough to be another request
         begin = time.monotonic()
