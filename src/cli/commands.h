@@ -27,6 +27,7 @@ Command add_compare(CLI::App& parent, const std::vector<std::string>& argv);
 Command add_doctor(CLI::App& parent, const std::vector<std::string>& argv);
 Command add_rules(CLI::App& parent, const std::vector<std::string>& argv);
 Command add_schedule(CLI::App& parent);
+Command add_explain(CLI::App& parent);
 Command add_worker(CLI::App& parent);  // hidden: what the runner starts
 
 }  // namespace fdbench::cli
