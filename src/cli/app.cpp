@@ -202,8 +202,8 @@ Exit run_app(int argc, char** argv) {
   app.require_subcommand(1);
   const Command commands[] = {add_run(app, words),     add_sweep(app, words),  add_verify(app, words),
                               add_compare(app, words), add_doctor(app, words), add_list(app),
-                              add_rules(app, words),   add_schedule(app),      add_explain(app),
-                              add_worker(app)};
+                              add_report(app),         add_rules(app, words),  add_schedule(app),
+                              add_explain(app),        add_worker(app)};
   const auto chosen = [&]() -> const Command* {
     for (const Command& command : commands) {
       if (command.app->parsed()) return &command;

@@ -23,6 +23,7 @@ Command add_run(CLI::App& parent, const std::vector<std::string>& argv);
 Command add_sweep(CLI::App& parent, const std::vector<std::string>& argv);
 Command add_verify(CLI::App& parent, const std::vector<std::string>& argv);
 Command add_list(CLI::App& parent);
+Command add_report(CLI::App& parent);
 Command add_compare(CLI::App& parent, const std::vector<std::string>& argv);
 Command add_doctor(CLI::App& parent, const std::vector<std::string>& argv);
 Command add_rules(CLI::App& parent, const std::vector<std::string>& argv);

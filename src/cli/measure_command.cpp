@@ -16,6 +16,7 @@
 #include "cli/say.h"
 #include "cli/variant_table.h"
 #include "io/work_codec.h"
+#include "report/plot.h"
 #include "report/table.h"
 
 namespace fdbench::cli {
@@ -240,6 +241,10 @@ Exit measure(const MeasureCommand& command) {
   // Those whose last process was not reached.
   print_tables(file.results, nullptr);
   progress.clear();
+  if (command.output.plot) {
+    const std::string plot = report::plot_text(file.results, {});
+    say(out, plot.empty() ? "\nNothing to plot: it takes two sequence lengths, or a sweep\n" : "\n" + plot);
+  }
   writer.write(file);
   writer.write_stdout(file);
   if (command.finish) command.finish(file, out);

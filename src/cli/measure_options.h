@@ -28,6 +28,7 @@ struct MeasureOptions {
 struct OutputOptions {
   std::string json, csv, md, directory;
   bool quiet = false, no_color = false;
+  bool plot = false;  // run and sweep
 
   void add_to(CLI::App& app);
   // Something other than the table takes stdout.

@@ -27,6 +27,7 @@ Command add_run(CLI::App& parent, const std::vector<std::string>& argv) {
       ->group("Variants");
   flags->measure.add_to(*app, true);
   flags->output.add_to(*app);
+  app->add_flag("--plot", flags->output.plot, "also draw the bandwidth, in characters")->group("Output");
   app->footer(
       "Examples:\n"
       "  fdbench run --seq 8192 --heads 32\n"

@@ -68,6 +68,7 @@ Command add_sweep(CLI::App& parent, const std::vector<std::string>& argv) {
       ->group("Variants");
   flags->measure.add_to(*app, true);
   flags->output.add_to(*app);
+  app->add_flag("--plot", flags->output.plot, "also draw the bandwidth, in characters")->group("Output");
   app->footer(
       "Examples:\n"
       "  fdbench sweep --variant cpu_split_kv --seq 8192 --heads 32 -a chunk=64:4096*2 -a threads=1,2\n"
