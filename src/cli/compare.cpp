@@ -178,7 +178,8 @@ Comparison compare_files(const CompareFlags& flags, compare::CompareSettings& se
 std::vector<std::string> run_arguments(const CompareFlags& flags) {
   std::vector<std::string> words;
   for (const CLI::Option* option : flags.app->get_options()) {
-    const std::string name = option->get_name();
+    if (option->get_lnames().empty()) continue;  // a hidden option's get_name() is empty
+    const std::string name = "--" + option->get_lnames().front();
     const bool passed = option->get_group() == "Measuring" || name == "--fake";
     if (!passed || name == "--processes" || option->count() == 0) continue;
     words.push_back(name);
@@ -275,18 +276,21 @@ Command add_compare(CLI::App& parent, const std::vector<std::string>& argv) {
   app->add_option("--doctor", flags->doctor, "what `fdbench doctor --json FILE` wrote on this machine");
   app->add_option("--allow", flags->allow,
                   "compare although this differs: device, power, mig, dtype, cache, timer, inputs")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app->add_flag("--allow-missing", flags->allow_missing, "rows that are gone don't fail");
   app->add_option("--format", flags->format,
                   "of stdout: table, md, json, junit, github-action-benchmark or bmf (table)")
       ->group("Output");
   app->add_option("--export", flags->exports, "FORMAT=FILE: also write it there; may be repeated")
+      ->allow_extra_args(false)
       ->group("Output");
   app->add_option("--keep", flags->keep, "with --bin: leave the builds' result files in this folder")
       ->group("Output");
   flags->shapes.add_to(*app);
   app->add_option("--variant", flags->variants, "with --bin: only these candidates; may be repeated")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->group("Variants");
   flags->measure.add_to(*app, true);
   // What these two of run's flags would say, compare says otherwise or not at all.

@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/result_writer.h"
+#include "cli/resume.h"
 #include "cli/run_info.h"
 #include "cli/say.h"
 #include "cli/variant_table.h"
@@ -197,11 +198,15 @@ Exit measure(const MeasureCommand& command) {
   ResultFile file;
   file.run = make_run_info(command.name, command.argv, survey.device, command.settings.measure,
                            command.settings.processes);
+  const Resumed resumed(command.resume, file.run, work);
   ResultWriter writer(command.output, file.run);
 
   std::FILE* out = table_stream(command.output);
   const report::TableStyle style{use_color(command.output)};
   if (!command.output.quiet) say(out, report::device_line(file.run, survey.why) + "\n");
+  if (!command.output.quiet && !command.resume.empty())
+    say(out, fmt::format("shapes taken over from {}: {} of {}\n", command.resume, resumed.shapes_kept(),
+                         command.shapes.size()));
   std::fflush(out);  // also into a pipe: what is measured is said before it is
   Progress progress(work, command.settings, !command.output.quiet && isatty(fileno(stderr)));
 
@@ -226,17 +231,17 @@ Exit measure(const MeasureCommand& command) {
   };
   observer.event = [&](const WorkEvent& event) { progress.event(event); };
   observer.rows_changed = [&](const std::vector<ResultRecord>& all) {
-    file.results = all;
+    file.results = resumed.with(all);
     file.run.interrupted = interrupted();
     writer.write(file);
     // A shape's table is complete with its last process.
     if (current_process + 1 == command.settings.processes)
-      print_tables(all, &command.shapes[static_cast<std::size_t>(current_shape)]);
+      print_tables(all, &work[static_cast<std::size_t>(current_shape)].problem);
   };
   int left_out = 0;
   observer.budget_spent = [&](int shapes) { left_out = shapes; };
 
-  file.results = bench::run_shapes(protocol, command.settings, work, observer, interrupted());
+  file.results = resumed.with(bench::run_shapes(protocol, command.settings, work, observer, interrupted()));
   file.run.interrupted = interrupted();
   // Those whose last process was not reached.
   print_tables(file.results, nullptr);

@@ -27,6 +27,7 @@ struct MeasureCommand {
   std::function<void(const ResultFile&, std::FILE* out)> finish;
   bench::RunSettings settings;
   OutputOptions output;
+  std::string resume;  // a result file to go on from; empty: none
   bool fail_noisy = false;
 };
 

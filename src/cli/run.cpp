@@ -13,6 +13,7 @@ struct RunFlags {
   ShapeOptions shapes;
   MeasureOptions measure;
   OutputOptions output;
+  std::string resume;
   std::vector<std::string> variants;
 };
 }  // namespace
@@ -28,6 +29,9 @@ Command add_run(CLI::App& parent, const std::vector<std::string>& argv) {
   flags->measure.add_to(*app, true);
   flags->output.add_to(*app);
   app->add_flag("--plot", flags->output.plot, "also draw the bandwidth, in characters")->group("Output");
+  app->add_option("--resume", flags->resume,
+                  "go on from this result file: shapes finished in it are not measured again")
+      ->group("Output");
   app->footer(
       "Examples:\n"
       "  fdbench run --seq 8192 --heads 32\n"
@@ -42,6 +46,7 @@ Command add_run(CLI::App& parent, const std::vector<std::string>& argv) {
             command.variants = flags->variants;
             command.settings = flags->measure.settings();
             command.output = flags->output;
+            command.resume = flags->resume;
             command.fail_noisy = flags->measure.fail_noisy;
             return measure(command);
           }};

@@ -21,6 +21,7 @@ struct SweepFlags {
   ShapeOptions shapes;
   MeasureOptions measure;
   OutputOptions output;
+  std::string resume;
   std::string variant;
   std::vector<std::string> axes;
 };
@@ -69,6 +70,9 @@ Command add_sweep(CLI::App& parent, const std::vector<std::string>& argv) {
   flags->measure.add_to(*app, true);
   flags->output.add_to(*app);
   app->add_flag("--plot", flags->output.plot, "also draw the bandwidth, in characters")->group("Output");
+  app->add_option("--resume", flags->resume,
+                  "go on from this result file: shapes finished in it are not measured again")
+      ->group("Output");
   app->footer(
       "Examples:\n"
       "  fdbench sweep --variant cpu_split_kv --seq 8192 --heads 32 -a chunk=64:4096*2 -a threads=1,2\n"
@@ -82,6 +86,7 @@ Command add_sweep(CLI::App& parent, const std::vector<std::string>& argv) {
             command.shapes = flags->shapes.problems();
             command.settings = flags->measure.settings();
             command.output = flags->output;
+            command.resume = flags->resume;
             command.fail_noisy = flags->measure.fail_noisy;
             if (flags->variant.empty())
               throw usage_error("--variant is missing: which variant is to be swept?");

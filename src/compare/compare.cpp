@@ -68,7 +68,8 @@ class Comparing {
         pairing_{settings.allow.count("dtype") != 0, settings.allow.count("cache") != 0,
                  settings.allow.count("timer") != 0},
         base_(collect(base, pairing_)),
-        now_(collect(now, pairing_)) {}
+        now_(collect(now, pairing_)),
+        in_turn_(base.one_session && now.one_session) {}
 
   std::vector<RowComparison> rows() {
     for (const std::string& key : base_.order) add(key);
@@ -135,6 +136,9 @@ class Comparing {
     figures.floor_sd = settings_.gate.noise_floor_percent / 100.0;
     if (const auto noise = settings_.noise.find(row.id); noise != settings_.noise.end())
       figures.floor_sd = std::max(figures.floor_sd, noise->second.between_percent / 100.0);
+    // A history shows by itself what sessions differ by; sides measured in turn are one session.
+    if (!in_turn_ && figures.base.size() == 1)
+      figures.allowance = kSessionShare * std::log1p(row.threshold_percent / 100.0);
     if (is_roof) pair.objection = "a roof is what rows are measured against; it is not gated";
     const double raw = mean_of_means(now.log_time) - mean_of_means(base.log_time);
     pair.raw_rose = raw > 0.0;
@@ -211,6 +215,7 @@ class Comparing {
   const CompareSettings& settings_;
   Pairing pairing_;
   Evidence base_, now_;
+  bool in_turn_;
   std::vector<RowComparison> rows_;
   std::vector<Pair> pairs_;
 };

@@ -35,6 +35,9 @@ struct CompareSettings {
 Comparison compare_sides(const Side& base, const Side& now, const CompareSettings& settings);
 
 inline constexpr double kClockTolerance = 0.03;
+// Of two files the base's session and the new one's may differ by this share of the threshold with nothing
+// changed; the test is for effects beyond it.
+inline constexpr double kSessionShare = 0.25;
 
 // Rows whose effect is over the threshold and, uncorrected, has p <= kSuspectP: to be measured again before
 // anything is believed.

@@ -60,12 +60,12 @@ Estimate estimate(const RowFigures& row) {
   }
   out.error = std::sqrt(within + between);
   if (out.error > 0.0) {
-    out.p_slower = student_t_upper(out.effect / out.error, out.degrees);
-    out.p_faster = student_t_upper(-out.effect / out.error, out.degrees);
+    out.p_slower = student_t_upper((out.effect - row.allowance) / out.error, out.degrees);
+    out.p_faster = student_t_upper((-out.effect - row.allowance) / out.error, out.degrees);
   } else {
     // No noise and no floor: whatever differs, differs.
-    out.p_slower = out.effect > 0.0 ? 0.0 : 1.0;
-    out.p_faster = out.effect < 0.0 ? 0.0 : 1.0;
+    out.p_slower = out.effect > row.allowance ? 0.0 : 1.0;
+    out.p_faster = out.effect < -row.allowance ? 0.0 : 1.0;
   }
   const double half = out.error > 0.0 ? student_t_quantile(0.025, out.degrees) * out.error : 0.0;
   out.ci95 = {out.effect - half, out.effect + half};

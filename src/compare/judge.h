@@ -17,6 +17,8 @@ struct RowFigures {
   std::vector<std::vector<double>> base;
   std::vector<double> now;
   double floor_sd = 0.0;  // the between-process standard deviation is not taken smaller
+  // What one session may differ from another by with nothing changed: only an effect beyond it is evidence.
+  double allowance = 0.0;
 };
 
 struct Estimate {
@@ -25,7 +27,7 @@ struct Estimate {
   double degrees = 1.0;
   double sd = 0.0;  // between processes of one session, as used
   bool sd_is_floor = false;
-  double p_slower = 1.0;  // one-sided: an effect so large, were there none
+  double p_slower = 1.0;  // one-sided: an effect so large, were there none but the allowance
   double p_faster = 1.0;
   stats::Interval ci95;  // of the effect
 };
@@ -33,7 +35,7 @@ struct Estimate {
 // Student's test with a variance pooled over the sessions of both sides, N - K - 1 degrees of freedom. With
 // K >= 2 base sessions the variance between sessions (by the analysis of variance, not below 0) enters as
 // tau^2 (1 + 1/K), and the degrees of freedom are Satterthwaite's. With one base session a difference between
-// the two sessions cannot be told from an effect: the threshold has to cover it.
+// the two sessions cannot be told from an effect; the allowance stands for it.
 // Preconditions: both sides have figures, three or more in all.
 Estimate estimate(const RowFigures& row);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compare/compare.h"
 #include "compare/judge.h"
 
 namespace fdbench::compare {
@@ -31,8 +32,10 @@ std::vector<RowNoise> row_noise(const ResultFile& file, const Gate& gate) {
   }
   for (RowNoise& noise : rows) {
     const double sd = std::max(noise.between_percent, gate.noise_floor_percent) / 100.0;
-    noise.smallest_effect_percent = 100.0 * std::expm1(smallest_effect(sd, gate.processes, rows.size(),
-                                                                       gate.alpha_percent / 100.0, kPower));
+    const double session = kSessionShare * std::log1p(threshold_percent(gate, noise.id) / 100.0);
+    noise.smallest_effect_percent =
+        100.0 * std::expm1(session + smallest_effect(sd, gate.processes, rows.size(),
+                                                     gate.alpha_percent / 100.0, kPower));
   }
   return rows;
 }

@@ -277,7 +277,7 @@ std::string Cursor::path() const {
 }
 
 void check_schema(const Cursor& root, std::string_view family) {
-  const std::string& schema = root.at("schema").text();
+  const std::string schema = root.at("schema").text();
   const std::string prefix = std::string(family) + "/1.";
   const bool known = schema.size() > prefix.size() && schema.size() < prefix.size() + 6 &&
                      schema.compare(0, prefix.size(), prefix) == 0 &&

@@ -240,7 +240,7 @@ WorkEvent decode_event(std::string_view line) {
   const nlohmann::json value = parse_json(line, source);
   const Cursor root(value, source);
   const Cursor kind = root.at("event");
-  const std::string& event = kind.text();
+  const std::string event = kind.text();
   if (event == "device") return read_device_found(root);
   if (event == "memory") {
     return MemoryCounted{read_index(root.at("shape")), root.at("needed").integer(),

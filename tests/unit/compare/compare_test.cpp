@@ -296,7 +296,8 @@ TEST(Noise, IsWhatProcessesAndRoundsDifferBy) {
   EXPECT_NEAR(rows[0].between_percent, 0.158, 0.001);  // of kWobble
   EXPECT_NEAR(rows[0].within_percent, 0.0, 1e-9);
   // The gate's own floor, 0.2 %, is larger.
-  EXPECT_NEAR(rows[0].smallest_effect_percent, 100 * std::expm1(smallest_effect(0.002, 5, 1, 0.005, 0.95)),
+  EXPECT_NEAR(rows[0].smallest_effect_percent,
+              100 * std::expm1(kSessionShare * std::log(1.03) + smallest_effect(0.002, 5, 1, 0.005, 0.95)),
               1e-9);
 }
 
