@@ -82,6 +82,12 @@ class Text(Report):
         self.assert_one_line(harness.fdbench("report", self.run_file()), 2, "-o")
         self.assert_one_line(harness.fdbench("report", self.path("none.json"), "-o", "-"), 2, "none.json")
 
+    def test_the_doctor_is_among_the_facts(self):
+        doctor = self.path("doctor.json")
+        harness.fdbench("doctor", *SHAPE, "--fake", fake("ok"), "--processes", "3", "--rounds", "6", "--json", doctor)
+        self.assert_exit(harness.fdbench("report", self.run_file(), "--doctor", doctor, "-o", self.path("d.html")), 0)
+        self.assertIn("noise floor", pathlib.Path(self.path("d.html")).read_text(encoding="utf-8").lower())
+
     def test_plot(self):
         result = harness.fdbench("run", "--seq", "16,32,64", *SHAPE[2:], "--rounds", "6", "--fake", fake("ok"), "--plot")
         self.assert_exit(result, 0)
@@ -159,6 +165,28 @@ class Browser(Report):
         self.assertNotEqual(page.title(), "run")
         page.locator(".lines .pt").last.hover()
         self.assertIn(EVIL, page.locator("#tip").inner_text())
+
+    def test_one_row(self):
+        def first_only(document):
+            document["results"] = document["results"][:1]
+        page = self.opened(self.changed(self.run_file(), first_only))
+        self.assertEqual(page.locator("#rows-table tbody tr").count(), 1)
+
+    def test_rows_shown_are_copied_as_csv(self):
+        page = self.opened(self.run_file())
+        page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+        page.fill("#find", "fake_candidate")
+        page.locator("#copy").click()
+        lines = page.evaluate("window.copied").strip().splitlines()
+        self.assertEqual(len(lines), 1 + 3)
+        self.assertTrue(all("fake_candidate" in line for line in lines[1:]))
+
+    def test_print(self):
+        page = self.opened(self.run_file())
+        page.emulate_media(media="print")
+        self.assertFalse(page.locator("#find").is_visible())
+        self.assertTrue(page.locator("#rows-table tbody tr").last.is_visible())
+        self.assertGreater(len(page.pdf()), 10000)
 
     def test_three_widths(self):
         page = self.opened(self.run_file())
