@@ -14,11 +14,16 @@ function(fdbench_target_defaults target)
   if(FDBENCH_HAVE_CUDA)
     target_compile_definitions(${target} PRIVATE FDBENCH_HAVE_CUDA=1)
     set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES OFF)
+    if(FDBENCH_PTXAS_REPORTS)
+      set(launcher ${PROJECT_SOURCE_DIR}/scripts/lib/keep_ptxas_report.sh ${CMAKE_CUDA_COMPILER_LAUNCHER})
+      set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
+    endif()
   endif()
 endfunction()
 
 # CUDA sources are compiled for the capabilities of FDBENCH_CUDA_ARCHS from sm_90 up; one that needs no TMA says
-# "// fdbench: sm_80+" on a line of its own and is compiled for those from sm_80 too.
+# "// fdbench: sm_80+" on a line of its own and is compiled for those from sm_80 too. With FDBENCH_PTXAS_REPORTS what ptxas
+# says of each is kept beside its object, for scripts/check_resources.py --build.
 function(fdbench_cuda_sources)
   foreach(source IN LISTS ARGN)
     if(source MATCHES "\\.cu$")
@@ -28,9 +33,22 @@ function(fdbench_cuda_sources)
       else()
         fdbench_gencode(90 flags)
       endif()
+      if(FDBENCH_PTXAS_REPORTS)
+        list(APPEND flags "-Xptxas=-v")
+      endif()
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${flags}")
     endif()
   endforeach()
+endfunction()
+
+# With a sanitizer, what computes is optimised a little and the rest is not: parsing and printing take no time there, and
+# compiling them twice as long.
+function(fdbench_computes)
+  if(FDBENCH_SANITIZE)
+    foreach(target IN LISTS ARGN)
+      target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Debug>>:-O1>)
+    endforeach()
+  endif()
 endfunction()
 
 # fdbench_module(name [LINK modules...] [PRIVATE_LINK libraries...]): src/<name> as the static library fdbench_<name>.
@@ -54,8 +72,8 @@ function(fdbench_module name)
   target_link_libraries(fdbench_${name} PRIVATE ${arg_PRIVATE_LINK})
 endfunction()
 
-# kernels/: one file a variant. Writes the table of all of them (FDBENCH_VARIANT_TABLE), sorted by name and linked by name,
-# so that no linker can drop one.
+# kernels/: one file a variant, and the table of all of them as the library fdbench_variants, sorted by name and linked by
+# name, so that no linker can drop one.
 function(fdbench_kernels)
   file(GLOB variants CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/cpu/*.cpp)
   file(GLOB helpers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/cpu/detail/*.cpp)

@@ -7,7 +7,8 @@ architecture. Fails on a spill, on more than is declared, on a declared occupanc
 do not give, and on more than the architecture has. Needs nvcc, no GPU.
 
 Reports are kept by the content of a source and of all that it includes, so that a rerun compiles only what
-changed.
+changed. With --build, those that a build with FDBENCH_PTXAS_REPORTS left beside its objects are taken, where
+they are newer than all that and name every architecture.
 """
 
 import argparse
@@ -109,7 +110,22 @@ def included_files(source):
     return sorted(seen)
 
 
-def compile_report(nvcc, nvcc_version, cache, source, archs):
+def built_report(build, source, archs):
+    """The report that the build left of `source`, or None where it left none that holds."""
+    newest = max(path.stat().st_mtime for path in included_files(source))
+    for path in build.glob(f"CMakeFiles/*.dir/{source.relative_to(REPO).as_posix()}.o.ptxas"):
+        if path.stat().st_mtime < newest or not path.with_suffix("").is_file():
+            continue
+        text = path.read_text()
+        report = parse_report(text)
+        # A source without kernels has this line alone, once for each architecture.
+        complete = text.count("bytes gmem") == len(archs) and {e["cc"] for e in report} in (set(archs), set())
+        if complete and all(e["registers"] for e in report):
+            return report
+    return None
+
+
+def compile_report(nvcc, nvcc_version, cache, build, source, archs):
     gencode = [f"-gencode=arch=compute_{cc},code=sm_{cc}" for cc in archs]
     flags = ["-std=c++20", "-I", str(REPO / "src"), "-I", str(REPO / "kernels"), "-Xptxas", "-v", *gencode]
     key = hashlib.sha256(" ".join([nvcc_version, "-std=c++20", *gencode]).encode())
@@ -118,12 +134,9 @@ def compile_report(nvcc, nvcc_version, cache, source, archs):
     kept = cache / f"{source.stem}-{key.hexdigest()[:24]}.json"
     if kept.is_file():
         return json.loads(kept.read_text())
-    with tempfile.TemporaryDirectory() as scratch:
-        done = subprocess.run([nvcc, *flags, "-fatbin", "-o", f"{scratch}/out.fatbin", str(source)],
-                              capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"{source.relative_to(REPO)} does not compile:\n{done.stderr}{done.stdout}")
-    report = parse_report(done.stderr + done.stdout)
+    report = built_report(build, source, archs) if build else None
+    if report is None:
+        report = fresh_report(nvcc, flags, source)
     cache.mkdir(parents=True, exist_ok=True)
     for old in cache.glob(f"{source.stem}-*.json"):
         old.unlink()
@@ -131,6 +144,15 @@ def compile_report(nvcc, nvcc_version, cache, source, archs):
     unfinished.write_text(json.dumps(report))
     unfinished.replace(kept)
     return report
+
+
+def fresh_report(nvcc, flags, source):
+    with tempfile.TemporaryDirectory() as scratch:
+        done = subprocess.run([nvcc, *flags, "-fatbin", "-o", f"{scratch}/out.fatbin", str(source)],
+                              capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{source.relative_to(REPO)} does not compile:\n{done.stderr}{done.stdout}")
+    return parse_report(done.stderr + done.stdout)
 
 
 def check_source(source, report, archs, declared):
@@ -207,6 +229,7 @@ def main():
                         help=f"beside those, of the sources that say '{MARKER}'; may be empty")
     parser.add_argument("--nvcc", default=os.environ.get("CUDACXX"))
     parser.add_argument("--cache", default=str(REPO / ".cache" / "resources"))
+    parser.add_argument("--build", type=pathlib.Path, help="a build folder with reports to take")
     parser.add_argument("--jobs", type=int, default=2, help="compilers at a time, 2 at most")
     parser.add_argument("--only", default="", help="sources whose name contains this")
     arguments = parser.parse_args()
@@ -240,7 +263,7 @@ def main():
         for source in sources:
             built_for = (old_archs if MARKER in source.read_text().splitlines() else []) + archs
             pending.append((source, built_for,
-                            pool.submit(compile_report, nvcc, nvcc_version, cache, source, built_for)))
+                            pool.submit(compile_report, nvcc, nvcc_version, cache, arguments.build, source, built_for)))
         for source, built_for, future in pending:
             try:
                 report = future.result()

@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 REPO = pathlib.Path(os.environ.get("FDBENCH_REPO", pathlib.Path(__file__).resolve().parents[3]))
@@ -55,6 +56,45 @@ class Parsing(unittest.TestCase):
         self.assertEqual(check.kernel_name("_Z6kernelPf"), "kernel")
         self.assertEqual(check.kernel_name("_ZN7fdbench12_GLOBAL__N_16kernelILi1EEEvPf"), "kernel")
         self.assertEqual(check.kernel_name("plain_c"), "plain_c")
+
+
+class ReportsOfABuild(unittest.TestCase):
+    """What keep_ptxas_report.sh leaves beside an object is taken where it is complete and newer than the source."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.build = pathlib.Path(folder.name)
+        self.object = self.build / "CMakeFiles/fdbench_kernels.dir/kernels/cuda/cuda_oracle.cu.o"
+        self.object.parent.mkdir(parents=True)
+        self.object.touch()
+        self.report = self.object.with_name(self.object.name + ".ptxas")
+        self.report.write_text(REPORT.replace("ptxas info    : Compiling entry function '_ZN3one",
+                                              "ptxas info    : 0 bytes gmem\nptxas info    : Compiling entry function '_ZN3one"))
+
+    def test_taken(self):
+        self.assertEqual([e["cc"] for e in check.built_report(self.build, SOURCE, [90, 120])], [90, 120])
+
+    def test_left_where_an_architecture_is_missing(self):
+        self.assertIsNone(check.built_report(self.build, SOURCE, [90, 100, 120]))
+
+    def test_left_where_the_source_is_newer(self):
+        os.utime(self.report, (1, 1))
+        self.assertIsNone(check.built_report(self.build, SOURCE, [90, 120]))
+
+    def test_left_where_the_object_is_gone(self):
+        self.object.unlink()
+        self.assertIsNone(check.built_report(self.build, SOURCE, [90, 120]))
+
+    def test_launcher_keeps_what_ptxas_says_and_passes_on_the_rest(self):
+        compiler = self.build / "compiler"
+        compiler.write_text("#!/bin/sh\necho 'ptxas info    : 0 bytes gmem' >&2\necho 'a warning' >&2\nexit $STATUS\n")
+        compiler.chmod(0o755)
+        for status, kept in ((0, True), (3, False)):
+            done = subprocess.run([REPO / "scripts/lib/keep_ptxas_report.sh", compiler, "-c", "x.cu", "-o", self.object],
+                                  env={**os.environ, "STATUS": str(status)}, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (status, "a warning\n"))
+            self.assertEqual(self.report.exists(), kept)
 
 
 class Occupancy(unittest.TestCase):
