@@ -129,7 +129,11 @@ Subject subject_of(const ExplainFlags& flags, const std::optional<SweepFiles>& f
   s.variant = find_variant(variant_table(), s.name);
   if (!s.variant) {
     const ResultRecord* row = files ? recorded(*files, s.problem, s.tuning) : nullptr;
-    if (!row || !flags.gpu.empty() || !flags.rule.empty())
+    if (row && !(flags.gpu.empty() && flags.rule.empty()))
+      throw usage_error(fmt::format(
+          "{}: this build has no variant {} to plan with; without it, the recorded plan is explained",
+          flags.gpu.empty() ? "--rule" : "--gpu", s.name));
+    if (!row)
       throw usage_error(fmt::format(
           "--variant {}: this build has no such variant{}", s.name,
           files ? ", and the file no plan of it for this shape and tuning" : " (fdbench list variants)"));
