@@ -35,7 +35,8 @@ using split::Params;
 
 constexpr int kMaxStages = 2;
 
-template <int kDim>
+// Partners, two warps that share a unit, copy half of each tile.
+template <int kDim, int kPartners>
 struct CpAsyncLoader {
   const __nv_bfloat16* base[2];  // K, V of this KV head
   std::int64_t seq_stride[2];
@@ -43,12 +44,15 @@ struct CpAsyncLoader {
   split::WarpUnits units;
   int stages;
   int seq;
+  split::WarpRole role;
 
   // The unit's tile as one group; an empty one past the last unit. Tokens from `seq` on are written as zeros
   // and not read.
   __device__ __forceinline__ void load(int unit, int stage, int which) const {
     constexpr int kPieces = kDim / 8;  // of a token
     constexpr int kTokensAtOnce = 32 / kPieces;
+    constexpr int kTokens = split::kUnitTokens / kPartners;
+    const int before = role.first_row / device::kHeadsPerTile * kTokens;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if (unit < units.count) {
       const std::uint32_t tile =
@@ -56,8 +60,8 @@ struct CpAsyncLoader {
       const int first = units.token(unit);
       const __nv_bfloat16* const from = base[which] + first * seq_stride[which] + lane % kPieces * 8;
 #pragma unroll
-      for (int i = 0; i < split::kUnitTokens / kTokensAtOnce; ++i) {
-        const int token = i * kTokensAtOnce + lane / kPieces;
+      for (int i = 0; i < kTokens / kTokensAtOnce; ++i) {
+        const int token = before + i * kTokensAtOnce + lane / kPieces;
         const bool there = first + token < seq;
         ptx::cp_async_cg_16_zfill(
             tile + device::swizzled<split::kTokenTiles>(static_cast<std::uint32_t>(token),
@@ -80,7 +84,7 @@ struct CpAsyncLoader {
     } else {
       ptx::cp_async_wait_group<2 * kMaxStages - 1>();
     }
-    __syncwarp();
+    split::sync_partners<kPartners>(role.warp);
   }
   __device__ __forceinline__ void refill(int unit, int stage, int which) const {
     load(unit, stage, which);
@@ -88,37 +92,38 @@ struct CpAsyncLoader {
   __device__ __forceinline__ void turn() {}
 };
 
-template <int kDim, int kHeadTiles, Merge kMerge>
-__global__ void __launch_bounds__(split::kThreads, 1)
+template <int kDim, int kMaxRows, Merge kMerge>
+__global__ void __launch_bounds__(split::threads_for(kMaxRows), 1)
     split_kv_cp_async_kernel(const __grid_constant__ Params params) {
   extern __shared__ __align__(128) unsigned char smem[];
-  const split::Block block = split::this_block(params, kHeadTiles * device::kHeadsPerTile);
-  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
-  const split::WarpUnits units = split::warp_units(params, block.split, warp);
-  CpAsyncLoader<kDim> loader = {
+  const split::Block block = split::this_block(params, kMaxRows);
+  const split::WarpRole role = split::warp_role();
+  const split::WarpUnits units = split::warp_units(params, block.split, role.warp);
+  CpAsyncLoader<kDim, kMaxRows / device::kHeadsPerTile> loader = {
       {static_cast<const __nv_bfloat16*>(params.k) + blockIdx.y * params.k_head_stride,
        static_cast<const __nv_bfloat16*>(params.v) + blockIdx.y * params.v_head_stride},
       {params.k_seq_stride, params.v_seq_stride},
       ptx::shared_address(smem) +
-          static_cast<std::uint32_t>(warp * params.stages * 2 * split::tile_bytes(kDim)),
+          static_cast<std::uint32_t>(role.warp * params.stages * 2 * split::tile_bytes(kDim)),
       units,
       params.stages,
       params.seq,
+      role,
   };
-  split::decode<kDim, kHeadTiles, kMerge>(params, block, smem, units, warp, loader);
+  split::decode<kDim, kMaxRows, kMerge>(params, block, smem, units, role, loader);
 }
 
 using KernelPointer = void (*)(Params);
 
-template <int kDim, int kHeadTiles>
+template <int kDim, int kMaxRows>
 KernelPointer kernel_for(Merge merge) {
   switch (merge) {
     case Merge::none:
-      return split_kv_cp_async_kernel<kDim, kHeadTiles, Merge::none>;
+      return split_kv_cp_async_kernel<kDim, kMaxRows, Merge::none>;
     case Merge::last_cta:
-      return split_kv_cp_async_kernel<kDim, kHeadTiles, Merge::last_cta>;
+      return split_kv_cp_async_kernel<kDim, kMaxRows, Merge::last_cta>;
     case Merge::shared:
-      return split_kv_cp_async_kernel<kDim, kHeadTiles, Merge::shared>;
+      return split_kv_cp_async_kernel<kDim, kMaxRows, Merge::shared>;
     case Merge::cluster:
       break;
   }
@@ -126,8 +131,8 @@ KernelPointer kernel_for(Merge merge) {
 }
 
 KernelPointer kernel_for(std::int64_t dim, std::int64_t group, Merge merge) {
-  if (dim == 64) return split::max_rows(group) == 8 ? kernel_for<64, 1>(merge) : kernel_for<64, 2>(merge);
-  return split::max_rows(group) == 8 ? kernel_for<128, 1>(merge) : kernel_for<128, 2>(merge);
+  if (dim == 64) return split::max_rows(group) == 8 ? kernel_for<64, 8>(merge) : kernel_for<64, 16>(merge);
+  return split::max_rows(group) == 8 ? kernel_for<128, 8>(merge) : kernel_for<128, 16>(merge);
 }
 
 class PreparedSplitKvCpAsync final : public Prepared {
@@ -194,6 +199,7 @@ constinit const Variant split_kv_cp_async = {
     .summary =
         "one launch: cp.async into swizzled stages, tensor cores for whole groups (designed for sm_80 to "
         "sm_89)",
+    .tuning_version = 2,  // 1: no units in turn; 4 warps whatever the group
     // Weights and output rounded to bf16: 1.7e-3 to 2.3e-3 on the decode suite. Over few outputs it
     // scatters: 2.51e-3 was seen once (7 heads, other inputs than the standard ones).
     .tolerance = 3e-3,

@@ -57,12 +57,8 @@ struct TmaLoader {
     ptx::Mbarrier* const barrier = full + stage * 2 + which;
     unsigned char* const tile = ring + (stage * 2 + which) * kTile;
     ptx::mbarrier_arrive_expect_tx(barrier, kTile);
-#pragma unroll
-    for (int half = 0; half < kDim / 64; ++half) {
-      ptx::cp_async_bulk_tensor_3d(tile + half * static_cast<int>(device::half_bytes<split::kTokenTiles>()),
-                                   maps[which], half * 64, static_cast<int>(blockIdx.y), units.token(unit),
-                                   barrier, policy);
-    }
+    ptx::cp_async_bulk_tensor_4d(tile, maps[which], 0, static_cast<int>(blockIdx.y), units.token(unit), 0,
+                                 barrier, policy);
   }
   __device__ __forceinline__ void start() const {
     if (elected) {
@@ -77,7 +73,6 @@ struct TmaLoader {
         }
       }
     }
-    __syncwarp();
   }
   __device__ __forceinline__ void wait(int stage, int which) const {
     ptx::mbarrier_wait_parity(full + stage * 2 + which, parity);
@@ -90,48 +85,48 @@ struct TmaLoader {
   }
 };
 
-template <int kDim, int kHeadTiles, Merge kMerge>
-__global__ void __launch_bounds__(split::kThreads, 1)
+template <int kDim, int kMaxRows, Merge kMerge>
+__global__ void __launch_bounds__(split::threads_for(kMaxRows), 1)
     split_kv_tma_kernel(const __grid_constant__ Params params, const __grid_constant__ CUtensorMap k_map,
                         const __grid_constant__ CUtensorMap v_map) {
   extern __shared__ __align__(1024) unsigned char smem[];
-  const split::Block block = split::this_block(params, kHeadTiles * device::kHeadsPerTile);
-  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
-  const split::WarpUnits units = split::warp_units(params, block.split, warp);
+  const split::Block block = split::this_block(params, kMaxRows);
+  const split::WarpRole role = split::warp_role();
+  const split::WarpUnits units = split::warp_units(params, block.split, role.warp);
   constexpr int kStage = 2 * split::tile_bytes(kDim);
   TmaLoader<kDim> loader = {
       {&k_map, &v_map},
-      smem + warp * params.stages * kStage,
+      smem + role.warp * params.stages * kStage,
       reinterpret_cast<ptx::Mbarrier*>(smem + split::kWarps * params.stages * kStage) +
-          warp * params.stages * 2,
+          role.warp * params.stages * 2,
       units,
       params.stages,
-      ptx::elect_one(),
+      ptx::elect_one() && role.first_row == 0,
       ptx::createpolicy_evict_first(),
   };
-  split::decode<kDim, kHeadTiles, kMerge>(params, block, smem, units, warp, loader);
+  split::decode<kDim, kMaxRows, kMerge>(params, block, smem, units, role, loader);
 }
 
 using KernelPointer = void (*)(Params, CUtensorMap, CUtensorMap);
 
-template <int kDim, int kHeadTiles>
+template <int kDim, int kMaxRows>
 KernelPointer kernel_for(Merge merge) {
   switch (merge) {
     case Merge::none:
-      return split_kv_tma_kernel<kDim, kHeadTiles, Merge::none>;
+      return split_kv_tma_kernel<kDim, kMaxRows, Merge::none>;
     case Merge::last_cta:
-      return split_kv_tma_kernel<kDim, kHeadTiles, Merge::last_cta>;
+      return split_kv_tma_kernel<kDim, kMaxRows, Merge::last_cta>;
     case Merge::shared:
-      return split_kv_tma_kernel<kDim, kHeadTiles, Merge::shared>;
+      return split_kv_tma_kernel<kDim, kMaxRows, Merge::shared>;
     case Merge::cluster:
-      return split_kv_tma_kernel<kDim, kHeadTiles, Merge::cluster>;
+      return split_kv_tma_kernel<kDim, kMaxRows, Merge::cluster>;
   }
   return nullptr;
 }
 
 KernelPointer kernel_for(std::int64_t dim, std::int64_t group, Merge merge) {
-  if (dim == 64) return split::max_rows(group) == 8 ? kernel_for<64, 1>(merge) : kernel_for<64, 2>(merge);
-  return split::max_rows(group) == 8 ? kernel_for<128, 1>(merge) : kernel_for<128, 2>(merge);
+  if (dim == 64) return split::max_rows(group) == 8 ? kernel_for<64, 8>(merge) : kernel_for<64, 16>(merge);
+  return split::max_rows(group) == 8 ? kernel_for<128, 8>(merge) : kernel_for<128, 16>(merge);
 }
 
 class PreparedSplitKvTma final : public Prepared {
@@ -142,14 +137,14 @@ class PreparedSplitKvTma final : public Prepared {
         params_(split::make_params(args, plan, merge)) {
     if (args.seq == 0) return;  // no map describes an empty cache, and nothing is loaded
     const auto map = [&](const void* base, std::int64_t seq_stride, std::int64_t head_stride) {
-      return cuda::encode_kv_map({.base = base,
-                                  .dtype = args.dtype,
-                                  .seq = args.seq,
-                                  .kv_heads = args.kv_heads,
-                                  .dim = args.dim,
-                                  .seq_stride = seq_stride,
-                                  .head_stride = head_stride},
-                                 64, split::kUnitTokens, cuda::Swizzle::bytes128);
+      return cuda::encode_kv_slab_map({.base = base,
+                                       .dtype = args.dtype,
+                                       .seq = args.seq,
+                                       .kv_heads = args.kv_heads,
+                                       .dim = args.dim,
+                                       .seq_stride = seq_stride,
+                                       .head_stride = head_stride},
+                                      64, split::kUnitTokens, cuda::Swizzle::bytes128);
     };
     k_map_ = map(args.k, args.k_seq_stride, args.k_head_stride);
     v_map_ = map(args.v, args.v_seq_stride, args.v_head_stride);
@@ -202,6 +197,7 @@ constinit const Variant split_kv_tma = {
     .role = Role::candidate,
     .summary =
         "one launch: TMA into swizzled stages, tensor cores for whole groups, merge in the same kernel",
+    .tuning_version = 2,  // 1: no units in turn; 4 warps whatever the group
     // Weights and output rounded to bf16: 1.7e-3 to 2.3e-3 on the decode suite. Over few outputs it
     // scatters: 2.51e-3 was seen once (7 heads, other inputs than the standard ones).
     .tolerance = 3e-3,

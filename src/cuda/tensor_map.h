@@ -31,4 +31,8 @@ struct KvTensor {
 };
 CUtensorMap encode_kv_map(const KvTensor& tensor, int box_dims, int box_rows, Swizzle swizzle);
 
+// As a 4-D map, inner to outer slab_dims dimensions, KV heads, tokens, slabs of dimensions: one copy brings
+// box_rows tokens of a whole head, a slab after the other. slab_dims divides dim.
+CUtensorMap encode_kv_slab_map(const KvTensor& tensor, int slab_dims, int box_rows, Swizzle swizzle);
+
 }  // namespace fdbench::cuda

@@ -68,6 +68,17 @@ __device__ __forceinline__ void cp_async_bulk_tensor_3d(void* to, const CUtensor
       : "memory");
 }
 
+// The same of a 4-D tensor, with a cache hint.
+__device__ __forceinline__ void cp_async_bulk_tensor_4d(void* to, const CUtensorMap* map, std::int32_t x,
+                                                        std::int32_t y, std::int32_t z, std::int32_t w,
+                                                        Mbarrier* barrier, CachePolicy policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+      "[%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(shared_address(to)),
+      "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(shared_address(barrier)), "l"(policy)
+      : "memory");
+}
+
 // Brings the descriptor into its cache. Ordering: none, a hint.
 __device__ __forceinline__ void prefetch_tensormap(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");

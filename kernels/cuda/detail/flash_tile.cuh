@@ -29,19 +29,20 @@ struct QueryFragments {
   std::uint32_t b[kHeadTiles][kDim / 16][2];
 };
 
-// Heads from `heads` on are zero. Dimensions in the order that ldmatrix gives K's.
+// Heads `first` on of `heads`; those beyond repeat the last one. Dimensions in the order that ldmatrix gives
+// K's.
 template <int kDim, int kHeadTiles>
 __device__ __forceinline__ void load_query(QueryFragments<kDim, kHeadTiles>& query, const __nv_bfloat16* q,
-                                           std::int64_t head_stride, int heads, int lane) {
+                                           std::int64_t head_stride, int first, int heads, int lane) {
 #pragma unroll
   for (int n = 0; n < kHeadTiles; ++n) {
-    const int head = n * kHeadsPerTile + lane / 4;
+    const int head = min(first + n * kHeadsPerTile + lane / 4, heads - 1);
     const std::uint32_t* const row =
         reinterpret_cast<const std::uint32_t*>(q + head * head_stride) + lane % 4;
 #pragma unroll
     for (int k = 0; k < kDim / 16; ++k) {
-      query.b[n][k][0] = head < heads ? __ldg(row + k * 8) : 0u;
-      query.b[n][k][1] = head < heads ? __ldg(row + k * 8 + 4) : 0u;
+      query.b[n][k][0] = __ldg(row + k * 8);
+      query.b[n][k][1] = __ldg(row + k * 8 + 4);
     }
   }
 }

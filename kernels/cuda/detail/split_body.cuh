@@ -18,17 +18,43 @@
 
 namespace fdbench::split {
 
-// This warp's units of its split: unit(i) for i below count.
+// This warp's units of its split. In turn: neighbouring units go to neighbouring CTAs, and all CTAs read one
+// stretch together. Else a split's units lie together, and its warps take them in turn.
 struct WarpUnits {
   int first;
+  int step;
   int count;
-  __device__ __forceinline__ int token(int i) const { return (first + i * kWarps) * kUnitTokens; }
+  __device__ __forceinline__ int token(int i) const { return (first + i * step) * kUnitTokens; }
 };
 
 __device__ __forceinline__ WarpUnits warp_units(const Params& params, int split, int warp) {
-  const int units = params.units_each + (split < params.units_rest ? 1 : 0);
-  return {split * params.units_each + min(split, params.units_rest) + warp,
-          (units - warp + kWarps - 1) / kWarps};
+  if (params.in_turn != 0) {
+    const int first = warp * params.splits + split;
+    return {first, kWarps * params.splits, params.each + (first < params.rest ? 1 : 0)};
+  }
+  const int units = params.each + (split < params.rest ? 1 : 0);
+  return {split * params.each + min(split, params.rest) + warp, kWarps, (units - warp + kWarps - 1) / kWarps};
+}
+
+// What a warp does: `warp` of kWarps by units, and the query heads from row `first_row` of the block on.
+struct WarpRole {
+  int warp;
+  int first_row;
+};
+
+__device__ __forceinline__ WarpRole warp_role() {
+  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+  return {warp % kWarps, warp / kWarps * device::kHeadsPerTile};
+}
+
+// All lanes of the warps that share a unit: 1 or 2 warps.
+template <int kPartners>
+__device__ __forceinline__ void sync_partners(int warp) {
+  if constexpr (kPartners == 1) {
+    __syncwarp();
+  } else {
+    ptx::barrier_sync(1 + warp, kPartners * 32);
+  }
 }
 
 // `Loader`, a warp's:
@@ -36,13 +62,13 @@ __device__ __forceinline__ WarpUnits warp_units(const Params& params, int split,
 //   wait(stage, which)       until tile `which` (0 K, 1 V) of the stage is there, for all lanes
 //   refill(unit, stage, which)  unit's tile into the stage, which all lanes are done with
 //   turn(stage)              the next stage
-template <int kDim, int kHeadTiles, Merge kMerge, class Loader>
+template <int kDim, int kMaxRows, Merge kMerge, class Loader>
 __device__ __forceinline__ void decode(const Params& params, const Block& block, unsigned char* smem,
-                                       const WarpUnits& units, int warp, Loader& loader) {
-  constexpr int kMaxRows = kHeadTiles * device::kHeadsPerTile;
+                                       const WarpUnits& units, const WarpRole& role, Loader& loader) {
+  constexpr int kPartners = kMaxRows / device::kHeadsPerTile;
   constexpr int kTile = tile_bytes(kDim);
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  unsigned char* const ring = smem + warp * params.stages * 2 * kTile;
+  unsigned char* const ring = smem + role.warp * params.stages * 2 * kTile;
   float2* const partial_ml =
       reinterpret_cast<float2*>(smem + kWarps * params.stages * (2 * kTile + kStageBarriers * 8));
   Slots inbox;
@@ -51,7 +77,15 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
   ptx::Mbarrier* const inbox_barrier =
       reinterpret_cast<ptx::Mbarrier*>(inbox.ml + params.meeting.parts * rows_of_piece<kDim>(params.meeting));
 
+  device::QueryFragments<kDim, 1> query;
+  const auto load_query = [&] {
+    device::load_query(query,
+                       static_cast<const __nv_bfloat16*>(params.q) + block.first_head * params.q_head_stride,
+                       params.q_head_stride, role.first_row, block.rows, lane);
+  };
   loader.start();
+  load_query();
+  sync_partners<kPartners>(role.warp);  // the loader's barriers are there for both
   if constexpr (kMerge == Merge::cluster) {
     if (threadIdx.x == 0) open_inbox<kDim>(inbox_barrier, params, block);
     __syncwarp();
@@ -59,14 +93,11 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
   } else if constexpr (kMerge != Merge::none) {
     prefetch_slots<kDim, kMerge>(params, block);
   }
-
-  device::QueryFragments<kDim, kHeadTiles> query;
-  device::load_query(query,
-                     static_cast<const __nv_bfloat16*>(params.q) + block.first_head * params.q_head_stride,
-                     params.q_head_stride, block.rows, lane);
-  device::FlashState<kDim, kHeadTiles> state;
+  device::FlashState<kDim, 1> state;
   state.clear();
   touch_constants(params);
+  Routes<kDim, kMaxRows, kMerge> routes;
+  routes.work_out(params, block, inbox, inbox_barrier);
   // Every CTA of the cluster has started, long before its inbox is written to.
   if constexpr (kMerge == Merge::cluster) ptx::barrier_cluster_wait();
 
@@ -74,19 +105,19 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
 #pragma unroll 1
   for (int i = 0; i < units.count; ++i) {
     const std::uint32_t k_tile = ptx::shared_address(ring) + static_cast<std::uint32_t>(stage * 2 * kTile);
-    device::Scores<kTokenTiles, kHeadTiles> s;
+    device::Scores<kTokenTiles, 1> s;
     loader.wait(stage, 0);
-    device::score_tile<kDim, kTokenTiles, kHeadTiles>(s, k_tile, query, lane);
-    __syncwarp();  // K is free
+    device::score_tile<kDim, kTokenTiles, 1>(s, k_tile, query, lane);
+    sync_partners<kPartners>(role.warp);  // K is free
     loader.refill(i + params.stages, stage, 0);
 
-    device::scale_and_mask<kTokenTiles, kHeadTiles>(s, params.scale_log2, params.seq - units.token(i), lane);
-    device::Weights<kTokenTiles, kHeadTiles> p;
-    device::weigh<kDim, kTokenTiles, kHeadTiles>(p, s, state, i == 0);
+    device::scale_and_mask<kTokenTiles, 1>(s, params.scale_log2, params.seq - units.token(i), lane);
+    device::Weights<kTokenTiles, 1> p;
+    device::weigh<kDim, kTokenTiles, 1>(p, s, state, i == 0);
 
     loader.wait(stage, 1);
-    device::accumulate_tile<kDim, kTokenTiles, kHeadTiles>(state, k_tile + kTile, p, lane);
-    __syncwarp();  // V is free
+    device::accumulate_tile<kDim, kTokenTiles, 1>(state, k_tile + kTile, p, lane);
+    sync_partners<kPartners>(role.warp);  // V is free
     loader.refill(i + params.stages, stage, 1);
     if (++stage == params.stages) {
       stage = 0;
@@ -95,12 +126,13 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
   }
 
   // The stages are empty now; each warp's result goes where its own were.
-  device::store_partial<kDim, kHeadTiles>(reinterpret_cast<float*>(ring), partial_ml + warp * kMaxRows, state,
-                                          block.rows, lane);
+  device::store_partial<kDim, 1>(
+      reinterpret_cast<float*>(ring) + role.first_row * device::kPartialPitch<kDim>,
+      partial_ml + role.warp * kMaxRows + role.first_row, state, block.rows - role.first_row, lane);
   __syncthreads();
   const WarpResults results = {reinterpret_cast<const float*>(smem), params.stages * 2 * kTile / 4,
                                partial_ml};
-  merge_block<kDim, kWarps, kMaxRows, kMerge>(params, block, results, inbox, inbox_barrier);
+  merge_block<kDim, kMaxRows, kMerge>(params, block, results, routes, inbox, inbox_barrier);
 }
 
 }  // namespace fdbench::split

@@ -21,8 +21,11 @@ inline Params make_params(const DecodeArgs& args, const LaunchPlan& plan, Merge 
   const Pieces made = pieces(args.kv_heads, group, args.dim, {plan.splits, merge});
   const std::int64_t units = (args.seq + kUnitTokens - 1) / kUnitTokens;
   Params params;
-  params.units_each = static_cast<std::int32_t>(units / plan.splits);
-  params.units_rest = static_cast<std::int32_t>(units % plan.splits);
+  const bool in_turn = deals_in_turn(args.kv_heads);
+  const std::int64_t takers = plan.splits * (in_turn ? kWarps : 1);
+  params.each = static_cast<std::int32_t>(units / takers);
+  params.rest = static_cast<std::int32_t>(units % takers);
+  params.in_turn = in_turn ? 1 : 0;
   params.stages = static_cast<std::int32_t>(plan.stages);
   params.group = static_cast<std::int32_t>(group);
   params.seq = static_cast<std::int32_t>(args.seq);

@@ -12,17 +12,28 @@ namespace fdbench::split {
 // docs/kernels.md: best or within 1 % of it on all; 4 of 16 lost up to 12 %.
 inline constexpr int kTokenTiles = 2;  // m16 tiles of tokens in a unit
 inline constexpr int kUnitTokens = 16 * kTokenTiles;
-inline constexpr int kWarps = 4;
-inline constexpr int kThreads = kWarps * 32;
+inline constexpr int kWarps = 4;              // that take units; each has a partner for query heads 8 to 15
 inline constexpr int kStageBarriers = 2 * 1;  // a warp's, a stage: K and V
 
 FDBENCH_HOST_DEVICE constexpr int tile_bytes(int dim) {
   return kUnitTokens * dim * 2;
 }
 
+inline constexpr int kSlotBytes = 16 + 8;  // in global memory: four sums, and (m, l)
+
 // Query heads a CTA takes.
 constexpr int max_rows(std::int64_t group) {
   return group <= 8 ? 8 : 16;
+}
+// And its threads: a warp for each 8 query heads of a unit.
+FDBENCH_HOST_DEVICE constexpr int threads_for(int rows) {
+  return kWarps * 32 * (rows / 8);
+}
+
+// Whether units are dealt out in turn over all CTAs of a head. On an H200 that was 0 to 2 % faster with up to
+// 4 KV heads, and up to 1.5 % slower with 8 and 32.
+constexpr bool deals_in_turn(std::int64_t kv_heads) {
+  return kv_heads < 8;
 }
 
 // Of a CTA whose kernel is made for `rows` query heads. `inbox_slots`: splits << piece_log2 in a cluster,

@@ -26,6 +26,7 @@
 #include "mbarrier.cuh"
 #include "shared_address.cuh"
 #include "softmax_state.cuh"
+#include "split_layout.h"
 #include "split_params.h"
 
 namespace fdbench::split {
@@ -51,6 +52,7 @@ __device__ __forceinline__ Block this_block(const Params& params, int max_rows) 
 struct Slots {
   float4* o;
   float2* ml;
+  __device__ __forceinline__ Slots operator+(int slots) const { return {o + slots, ml + slots}; }
 };
 
 template <int kDim>
@@ -66,9 +68,8 @@ __device__ __forceinline__ int piece_of(const Meeting& meeting, int owner, int q
 // Outside a cluster: of the `place`-th owner.
 template <int kDim>
 __device__ __forceinline__ Slots slots_at(const Params& params, const Meeting& meeting, std::int64_t place) {
-  const std::int64_t first = place * meeting.parts;
-  return {static_cast<float4*>(params.slot_o) + (first << meeting.piece_log2),
-          static_cast<float2*>(params.slot_ml) + first * rows_of_piece<kDim>(meeting)};
+  const std::int64_t first = place * meeting.parts << meeting.piece_log2;
+  return {static_cast<float4*>(params.slot_o) + first, static_cast<float2*>(params.slot_ml) + first};
 }
 
 // The first of a block's owners.
@@ -103,7 +104,7 @@ __device__ __forceinline__ void prefetch_slots(const Params& params, const Block
   for (int at = static_cast<int>(threadIdx.x) * 128; at < o_bytes; at += step) {
     ptx::prefetch_l2(reinterpret_cast<const char*>(slots.o) + at);
   }
-  const int ml_bytes = meeting.parts * rows_of_piece<kDim>(meeting) * 8;
+  const int ml_bytes = meeting.parts << (meeting.piece_log2 + 3);
   for (int at = static_cast<int>(threadIdx.x) * 128; at < ml_bytes; at += step) {
     ptx::prefetch_l2(reinterpret_cast<const char*>(slots.ml) + at);
   }
@@ -144,10 +145,14 @@ __device__ __forceinline__ void merge_into(Partial& sum, const float4 (&o)[kCoun
   sum = merged;
 }
 
-// Over the lanes whose numbers differ in bits `first` to 16; all get the result.
+// Over the lanes whose numbers differ in bits `first` to 16; all get the result. Unrolled: each step is 5
+// independent shuffles.
 __device__ __forceinline__ void merge_lanes(Partial& part, int first) {
   float m = part.m;
-  for (int step = first; step < 32; step *= 2) m = fmaxf(m, __shfl_xor_sync(0xffffffffu, m, step));
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) {
+    if (step >= first) m = fmaxf(m, __shfl_xor_sync(0xffffffffu, m, step));
+  }
   const float weight = device::ex2_approx(part.m - device::subtrahend(m));
   part.o.x *= weight;
   part.o.y *= weight;
@@ -155,12 +160,19 @@ __device__ __forceinline__ void merge_lanes(Partial& part, int first) {
   part.o.w *= weight;
   part.l *= weight;
   part.m = m;
-  for (int step = first; step < 32; step *= 2) {
-    part.o.x += __shfl_xor_sync(0xffffffffu, part.o.x, step);
-    part.o.y += __shfl_xor_sync(0xffffffffu, part.o.y, step);
-    part.o.z += __shfl_xor_sync(0xffffffffu, part.o.z, step);
-    part.o.w += __shfl_xor_sync(0xffffffffu, part.o.w, step);
-    part.l += __shfl_xor_sync(0xffffffffu, part.l, step);
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) {
+    if (step < first) break;
+    const float x = __shfl_xor_sync(0xffffffffu, part.o.x, step);
+    const float y = __shfl_xor_sync(0xffffffffu, part.o.y, step);
+    const float z = __shfl_xor_sync(0xffffffffu, part.o.z, step);
+    const float w = __shfl_xor_sync(0xffffffffu, part.o.w, step);
+    const float l = __shfl_xor_sync(0xffffffffu, part.l, step);
+    part.o.x += x;
+    part.o.y += y;
+    part.o.z += z;
+    part.o.w += w;
+    part.l += l;
   }
 }
 
@@ -200,132 +212,191 @@ struct WarpResults {
   const float2* ml;
 };
 
-// Puts part `part`'s result for quad `local` of an owner's piece into its slots in global memory.
-template <int kDim>
-__device__ __forceinline__ void put(const Slots& slots, const Meeting& meeting, int part, int local,
-                                    const Partial& result) {
-  constexpr int kQuads = kDim / 4;
-  ptx::st_relaxed_v4(slots.o + (part << meeting.piece_log2) + local,
-                     make_float4(never_zero(result.o.x), never_zero(result.o.y), never_zero(result.o.z),
-                                 never_zero(result.o.w)));
-  if (local % kQuads == 0) {
-    ptx::st_relaxed_v2(slots.ml + part * rows_of_piece<kDim>(meeting) + local / kQuads,
-                       make_float2(never_zero(result.m), never_zero(result.l)));
-  }
+// Which slots of an owner a thread adds up: parts `part`, + lanes, ... of quad `local`, then of the quad
+// `stride` further on.
+struct Turn {
+  int part;
+  int lanes;
+  int local;
+  int first_bit;
+};
+
+__device__ __forceinline__ Turn first_turn(const Meeting& meeting) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int first_bit = 32 >> meeting.lanes_log2;
+  return {thread % 32 >> (5 - meeting.lanes_log2), 1 << meeting.lanes_log2,
+          thread / 32 * first_bit + (thread & (first_bit - 1)), first_bit};
 }
 
-// The same in the inbox of the cluster's CTA `owner`.
-template <int kDim>
-__device__ __forceinline__ void send(const Slots& inbox, ptx::Mbarrier* inbox_barrier, const Meeting& meeting,
-                                     int owner, int part, int local, const Partial& result) {
-  constexpr int kQuads = kDim / 4;
-  const std::uint32_t rank = static_cast<std::uint32_t>(owner);
-  const std::uint32_t barrier = ptx::mapa(ptx::shared_address(inbox_barrier), rank);
-  ptx::st_async_v4(ptx::mapa(ptx::shared_address(inbox.o + (part << meeting.piece_log2) + local), rank),
-                   result.o, barrier);
-  if (local % kQuads == 0) {
-    float2* const at = inbox.ml + part * rows_of_piece<kDim>(meeting) + local / kQuads;
-    ptx::st_async_v2(ptx::mapa(ptx::shared_address(at), rank), make_float2(result.m, result.l), barrier);
+// Where a thread's results go, and the slots that it adds up: worked out while tokens are on their way.
+template <int kDim, int kMaxRows, Merge kMerge>
+struct Routes {
+  static constexpr int kQuads = kDim / 4;
+  static constexpr int kThreads = threads_for(kMaxRows);
+  static constexpr int kEach = (kMaxRows * kQuads + kThreads - 1) / kThreads;  // quads a thread brings
+
+  // In global memory: of its first quad, and of the first part that it adds up.
+  Slots to;
+  Slots from;
+  // In the cluster: shared addresses of each quad's owner.
+  std::uint32_t o[kEach];
+  std::uint32_t ml[kEach];
+  std::uint32_t barrier[kEach];
+
+  __device__ __forceinline__ static int quad(int i) { return static_cast<int>(threadIdx.x) + i * kThreads; }
+
+  __device__ __forceinline__ void work_out(const Params& params, const Block& block, const Slots& inbox,
+                                           const ptx::Mbarrier* inbox_barrier) {
+    const Meeting& meeting = params.meeting;
+    if constexpr (kMerge == Merge::cluster) {
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) {
+        // The block's last rows may be missing, and their quads have no owner.
+        const std::uint32_t owner =
+            static_cast<std::uint32_t>(min(quad(i) >> meeting.piece_log2, meeting.parts - 1));
+        const int local = quad(i) & ((1 << meeting.piece_log2) - 1);
+        const int row = block.split * rows_of_piece<kDim>(meeting) + local / kQuads;
+        o[i] = ptx::mapa(ptx::shared_address(inbox.o + (block.split << meeting.piece_log2) + local), owner);
+        ml[i] = ptx::mapa(ptx::shared_address(inbox.ml + row), owner);
+        barrier[i] = ptx::mapa(ptx::shared_address(inbox_barrier), owner);
+        asm volatile("" : "+r"(o[i]), "+r"(ml[i]), "+r"(barrier[i]));
+      }
+    } else if constexpr (kMerge != Merge::none) {
+      const Slots slots = slots_at<kDim>(params, meeting, first_place<kMerge>(params, block));
+      const int owner = quad(0) >> meeting.piece_log2;
+      const int local = quad(0) & ((1 << meeting.piece_log2) - 1);
+      to = slots + ((owner * meeting.parts + block.split << meeting.piece_log2) + local);
+      const Turn turn = first_turn(meeting);
+      const int first = kMerge == Merge::shared ? block.split * meeting.parts : 0;
+      from = slots + ((first + turn.part << meeting.piece_log2) + turn.local);
+      asm volatile("" : "+l"(to.o), "+l"(to.ml), "+l"(from.o), "+l"(from.ml));
+    }
   }
+
+  // Slots from quad(0)'s to quad(i)'s: whole pieces further, or within one.
+  __device__ __forceinline__ static int step(const Meeting& meeting, int i) {
+    return i * kThreads * ((1 << meeting.piece_log2) <= kThreads ? meeting.parts : 1);
+  }
+};
+
+// Puts a result into its slot in global memory.
+__device__ __forceinline__ void put(const Slots& slot, const Partial& result) {
+  ptx::st_relaxed_v4(slot.o, make_float4(never_zero(result.o.x), never_zero(result.o.y),
+                                         never_zero(result.o.z), never_zero(result.o.w)));
+  ptx::st_relaxed_v2(slot.ml, make_float2(never_zero(result.m), never_zero(result.l)));
 }
 
-// Adds up `mine` quads of one owner's slots and hands each to `emit(local, sum)`, in one lane. A warp takes
-// 32 >> lanes_log2 neighbouring quads. kShared: in shared memory and all there; else in global memory, and
-// kWaits: until they are written.
-template <int kDim, int kWarps, bool kShared, bool kWaits, class Emit>
-__device__ __forceinline__ void add_up(const Slots& slots, const Meeting& meeting, int mine, Emit emit) {
+// Adds up `mine` quads of one owner's slots, from a thread's first on, and hands each to `emit(local, sum)`,
+// in one lane. A warp takes 32 >> lanes_log2 neighbouring quads. kInbox: in shared memory and all there. Else
+// in global memory; kWaits: until they are written, and puts the zeros back.
+template <int kDim, int kThreads, bool kInbox, bool kWaits, class Emit>
+__device__ __forceinline__ void add_up(Slots slots, const Meeting& meeting, int mine, Emit emit) {
   constexpr int kQuads = kDim / 4;
   constexpr int kAtOnce = 4;  // slots a lane loads before it uses the first
-  const int thread = static_cast<int>(threadIdx.x);
+  const int parts = meeting.parts;
   const int rows = rows_of_piece<kDim>(meeting);
-  const int lanes = 1 << meeting.lanes_log2;
-  const int first_bit = 32 >> meeting.lanes_log2;
-  const int lane_part = thread % 32 >> (5 - meeting.lanes_log2);
+  const int next_local = kThreads >> meeting.lanes_log2;
+  Turn turn = first_turn(meeting);
   // Whole warps leave together: the shuffles need all lanes.
 #pragma unroll 1
-  for (int base = thread / 32 * first_bit; base < mine; base += kWarps * first_bit) {
-    const int local = base + (thread & (first_bit - 1));
+  for (int base = static_cast<int>(threadIdx.x) / 32 * turn.first_bit; base < mine; base += next_local) {
     Partial sum;
+    const int end = turn.local < mine ? parts : 0;
 #pragma unroll 1
-    for (int from = lane_part; from < meeting.parts && local < mine; from += lanes * kAtOnce) {
+    for (int part = turn.part; part < end; part += turn.lanes * kAtOnce) {
       float4 o[kAtOnce];
       float2 ml[kAtOnce];
-      bool ready;
+      bool missing[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        o[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        ml[i] = make_float2(device::minus_infinity(), 0.0f);
+        missing[i] = part + i * turn.lanes < parts;
+      }
+      bool wait;
       do {
-        ready = true;
+        wait = false;
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
-          const int part = from + i * lanes;
-          o[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-          ml[i] = make_float2(device::minus_infinity(), 0.0f);
-          if (part < meeting.parts) {
-            const float4* const at = slots.o + (part << meeting.piece_log2) + local;
-            const float2* const ml_at = slots.ml + part * rows + local / kQuads;
-            o[i] = kShared ? *at : ptx::ld_relaxed_v4(at);
-            ml[i] = kShared ? *ml_at : ptx::ld_relaxed_v2(ml_at);
+          const int slot = part - turn.part + i * turn.lanes << meeting.piece_log2;
+          if (!missing[i]) continue;
+          if constexpr (kInbox) {
+            o[i] = slots.o[slot];
+            ml[i] = slots.ml[(part + i * turn.lanes) * rows + turn.local / kQuads];
+          } else {
+            o[i] = ptx::ld_relaxed_v4(slots.o + slot);
+            ml[i] = ptx::ld_relaxed_v2(slots.ml + slot);
           }
         }
         if constexpr (kWaits) {
 #pragma unroll
           for (int i = 0; i < kAtOnce; ++i) {
-            ready = ready && (from + i * lanes >= meeting.parts || written(o[i], ml[i]));
+            missing[i] = missing[i] && !written(o[i], ml[i]);
+            wait |= missing[i];
           }
         }
-      } while (!ready);
+      } while (wait);
       merge_into(sum, o, ml);
     }
-    merge_lanes(sum, first_bit);
-    if (local < mine && lane_part == 0) emit(local, sum);
-  }
-}
-
-// Zero again for the next launch, once all threads have read.
-template <int kDim, int kWarps>
-__device__ __forceinline__ void clear_slots(const Slots& slots, const Meeting& meeting, int mine) {
-  constexpr int kQuads = kDim / 4;
-  const int rows = rows_of_piece<kDim>(meeting);
-  const int piece = 1 << meeting.piece_log2;
-  __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < meeting.parts * piece; i += kWarps * 32) {
-    if ((i & (piece - 1)) < mine) ptx::st_relaxed_v4(slots.o + i, make_float4(0.0f, 0.0f, 0.0f, 0.0f));
-  }
-  for (int i = static_cast<int>(threadIdx.x); i < meeting.parts * rows; i += kWarps * 32) {
-    if (i % rows * kQuads < mine) ptx::st_relaxed_v2(slots.ml + i, make_float2(0.0f, 0.0f));
+    merge_lanes(sum, turn.first_bit);
+    if (turn.local < mine && turn.part == 0) emit(turn.local, sum);
+    if constexpr (kWaits) {
+#pragma unroll 4
+      for (int part = turn.part; part < end; part += turn.lanes) {
+        const int slot = part - turn.part << meeting.piece_log2;
+        ptx::st_relaxed_v4(slots.o + slot, make_float4(0.0f, 0.0f, 0.0f, 0.0f));
+        ptx::st_relaxed_v2(slots.ml + slot, make_float2(0.0f, 0.0f));
+      }
+    }
+    turn.local += next_local;
+    slots.o += next_local;
+    if constexpr (!kInbox) slots.ml += next_local;
   }
 }
 
 // From the warps' results, visible to all threads (after __syncthreads), to the output. Called by all
 // threads; in a cluster after barrier_cluster_wait.
-template <int kDim, int kWarps, int kMaxRows, Merge kMerge>
+template <int kDim, int kMaxRows, Merge kMerge>
 __device__ __forceinline__ void merge_block(const Params& params, const Block& block,
-                                            const WarpResults& warps, const Slots& inbox,
+                                            const WarpResults& warps,
+                                            const Routes<kDim, kMaxRows, kMerge>& routes, const Slots& inbox,
                                             ptx::Mbarrier* inbox_barrier) {
   constexpr int kQuads = kDim / 4;
+  constexpr int kThreads = threads_for(kMaxRows);
+  constexpr int kEach = (kMaxRows * kQuads + kThreads - 1) / kThreads;
   const Meeting& meeting = params.meeting;
   const int quads = block.rows * kQuads;
-  const std::int64_t place = first_place<kMerge>(params, block);
 
-  // The warps' results, to each quad's owner.
-#pragma unroll 1
-  for (int quad = static_cast<int>(threadIdx.x); quad < quads; quad += kWarps * 32) {
-    float4 o[kWarps];
-    float2 ml[kWarps];
+  // The warps' results, to each quad's owner. All are loaded before the first is used.
+  float4 o[kEach][kWarps];
+  float2 ml[kEach][kWarps];
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const int quad = routes.quad(i);
+    if (quad >= quads) break;
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) {
-      ml[w] = warps.ml[w * kMaxRows + quad / kQuads];
-      o[w] = *reinterpret_cast<const float4*>(
+      ml[i][w] = warps.ml[w * kMaxRows + quad / kQuads];
+      o[i][w] = *reinterpret_cast<const float4*>(
           warps.o + w * warps.o_pitch + quad / kQuads * device::kPartialPitch<kDim> + quad % kQuads * 4);
     }
+  }
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const int quad = routes.quad(i);
+    if (quad >= quads) break;
     Partial part;
-    merge_into(part, o, ml);
-    const int owner = quad >> meeting.piece_log2;
-    const int local = quad & ((1 << meeting.piece_log2) - 1);
+    merge_into(part, o[i], ml[i]);
     if constexpr (kMerge == Merge::none) {
       write_output<kDim>(params, block, quad, part);
     } else if constexpr (kMerge == Merge::cluster) {
-      send<kDim>(inbox, inbox_barrier, meeting, owner, block.split, local, part);
+      ptx::st_async_v4(routes.o[i], part.o, routes.barrier[i]);
+      // quads of a row and of its owner's piece: one of them brings the row's (m, l)
+      if ((quad & ((1 << meeting.piece_log2) - 1)) % kQuads == 0) {
+        ptx::st_async_v2(routes.ml[i], make_float2(part.m, part.l), routes.barrier[i]);
+      }
     } else {
-      put<kDim>(slots_at<kDim>(params, meeting, place + owner), meeting, block.split, local, part);
+      put(routes.to + routes.step(meeting, i), part);
     }
   }
 
@@ -337,9 +408,9 @@ __device__ __forceinline__ void merge_block(const Params& params, const Block& b
       last = ptx::atom_inc_acq_rel(params.arrivals + block.index, final_arrival) == final_arrival;
     }
     if (!__syncthreads_or(last)) return;
-    add_up<kDim, kWarps, false, false>(
-        slots_at<kDim>(params, meeting, place), meeting, quads,
-        [&](int quad, const Partial& sum) { write_output<kDim>(params, block, quad, sum); });
+    add_up<kDim, kThreads, false, false>(routes.from, meeting, quads, [&](int quad, const Partial& sum) {
+      write_output<kDim>(params, block, quad, sum);
+    });
   } else if constexpr (kMerge != Merge::none) {
     const int mine = piece_of(meeting, block.split, quads);
     const int first = block.split << meeting.piece_log2;
@@ -347,12 +418,12 @@ __device__ __forceinline__ void merge_block(const Params& params, const Block& b
       write_output<kDim>(params, block, first + local, sum);
     };
     if constexpr (kMerge == Merge::shared) {
-      const Slots slots = slots_at<kDim>(params, meeting, place + block.split);
-      add_up<kDim, kWarps, false, true>(slots, meeting, mine, write);
-      clear_slots<kDim, kWarps>(slots, meeting, mine);
+      add_up<kDim, kThreads, false, true>(routes.from, meeting, mine, write);
     } else {
+      const Turn turn = first_turn(meeting);
       ptx::mbarrier_wait_parity_cluster(inbox_barrier, 0);
-      add_up<kDim, kWarps, true, false>(inbox, meeting, mine, write);
+      add_up<kDim, kThreads, true, false>(
+          {inbox.o + (turn.part << meeting.piece_log2) + turn.local, inbox.ml}, meeting, mine, write);
     }
   }
 }

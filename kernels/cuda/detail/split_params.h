@@ -28,10 +28,12 @@ struct Meeting {
 // Constant memory comes in lines, and the first touch of each stalls: what a CTA needs before it can load
 // comes first, then what it needs to finish.
 struct Params {
-  std::int32_t units_each = 0;  // split s has units_each units, one more if s < units_rest; contiguous
-  std::int32_t units_rest = 0;
-  std::int32_t stages = 1;  // K and V tiles a warp keeps in flight
-  std::int32_t group = 1;   // query heads a KV head
+  // Units of each warp of each split (in_turn), or of each split (else), at least; `rest` have one more.
+  std::int32_t each = 0;
+  std::int32_t rest = 0;
+  std::int32_t in_turn = 0;  // see split_body.cuh
+  std::int32_t stages = 1;   // K and V tiles a warp keeps in flight
+  std::int32_t group = 1;    // query heads a KV head
   std::int32_t seq = 0;
   std::int32_t splits = 1;
   Meeting meeting;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -35,8 +36,7 @@ struct Kernel {
   int max_stages = 1;
 };
 
-// What ptxas gives the kernels, at most, over all their instances and architectures: 16 query heads at dim
-// 128.
+// What ptxas gives the kernels, at most, over all their instances and architectures.
 inline constexpr int kRegisters = 240;
 
 constexpr KernelResources resources(std::string_view kernel, int cc, int dynamic_smem) {
@@ -45,7 +45,7 @@ constexpr KernelResources resources(std::string_view kernel, int cc, int dynamic
           .registers = kRegisters,
           .static_smem = 0,
           .dynamic_smem = dynamic_smem,
-          .threads = kThreads,
+          .threads = threads_for(16),
           .ctas_per_sm = 1};
 }
 
@@ -84,7 +84,6 @@ struct Pieces {
   int inbox_slots = 0;  // of a CTA
   int inbox_rows = 0;
   std::int64_t slots = 0;  // in global memory, of all blocks
-  std::int64_t ml_slots = 0;
 };
 
 inline constexpr std::int64_t kMaxSeq =
@@ -132,14 +131,14 @@ inline std::optional<Merge> parse_merge(std::string_view text) {
 }
 
 // `owners` share `quads`; `parts` bring theirs to each.
-inline Meeting meeting_of(std::int64_t quads, std::int64_t owners, std::int64_t parts) {
+inline Meeting meeting_of(std::int64_t quads, std::int64_t owners, std::int64_t parts, int threads) {
   Meeting meeting;
   meeting.parts = static_cast<std::int32_t>(parts);
   while ((owners << meeting.piece_log2) < quads) ++meeting.piece_log2;
   // Four slots a lane while the piece leaves threads idle, then as many lanes as fill its warp.
   const auto lanes = [&] { return std::int64_t{1} << meeting.lanes_log2; };
   const std::int64_t piece = std::int64_t{1} << meeting.piece_log2;
-  while (lanes() < 32 && 4 * lanes() < parts && piece * lanes() < kThreads) ++meeting.lanes_log2;
+  while (lanes() < 32 && 4 * lanes() < parts && piece * lanes() < threads) ++meeting.lanes_log2;
   while (piece * lanes() < 32 && lanes() < parts) ++meeting.lanes_log2;
   return meeting;
 }
@@ -148,6 +147,7 @@ inline Pieces pieces(std::int64_t kv_heads, std::int64_t group, std::int64_t dim
   Pieces made;
   made.rows = static_cast<int>(std::min<std::int64_t>(group, max_rows(group)));
   made.row_blocks = static_cast<int>(ceil_div(group, max_rows(group)));
+  const int threads = threads_for(max_rows(group));
   const std::int64_t row_quads = dim / 4;
   const std::int64_t quads = made.rows * row_quads;
   const std::int64_t blocks = kv_heads * made.row_blocks;
@@ -156,22 +156,21 @@ inline Pieces pieces(std::int64_t kv_heads, std::int64_t group, std::int64_t dim
   };
   const auto in_memory = [&](const Meeting& meeting, std::int64_t owners) {
     made.slots = (owners * meeting.parts) << meeting.piece_log2;
-    made.ml_slots = owners * meeting.parts * rows_of(meeting);
   };
   switch (cut.merge) {
     case Merge::none:
-      made.meeting = meeting_of(quads, 1, 1);
+      made.meeting = meeting_of(quads, 1, 1, threads);
       break;
     case Merge::last_cta:
-      made.meeting = meeting_of(quads, 1, cut.splits);
+      made.meeting = meeting_of(quads, 1, cut.splits, threads);
       in_memory(made.meeting, blocks);
       break;
     case Merge::shared:
-      made.meeting = meeting_of(quads, cut.splits, cut.splits);
+      made.meeting = meeting_of(quads, cut.splits, cut.splits, threads);
       in_memory(made.meeting, blocks * cut.splits);
       break;
     case Merge::cluster:
-      made.meeting = meeting_of(quads, cut.splits, cut.splits);
+      made.meeting = meeting_of(quads, cut.splits, cut.splits, threads);
       made.inbox_slots = static_cast<int>(cut.splits << made.meeting.piece_log2);
       made.inbox_rows = static_cast<int>(cut.splits * rows_of(made.meeting));
       break;
@@ -185,10 +184,12 @@ inline std::int64_t smem_of(const Problem& problem, const Cut& cut, std::int64_t
                       made.inbox_rows);
 }
 
-inline std::int64_t ctas_per_sm(const DeviceInfo& device, std::int64_t smem) {
-  return rules::occupancy(
-             {.regs_per_thread = kRegisters, .threads = kThreads, .static_smem = 0, .dynamic_smem = smem},
-             device)
+inline std::int64_t ctas_per_sm(const DeviceInfo& device, std::int64_t group, std::int64_t smem) {
+  return rules::occupancy({.regs_per_thread = kRegisters,
+                           .threads = threads_for(max_rows(group)),
+                           .static_smem = 0,
+                           .dynamic_smem = smem},
+                          device)
       .ctas_per_sm;
 }
 
@@ -224,16 +225,18 @@ inline std::optional<std::string> unsupported(const Kernel& kernel, const Proble
 }
 
 // The cost model: microseconds from the first byte asked for to the output written, beyond a launch.
-// Fitted to the H200's figures (docs/kernels.md): over its 36 shapes, measured twice, the cut that it picks
-// is 0.7 % slower than the best cut measured, 5.6 % at most. What matters is which cut wins, and that is a
-// matter of latencies that other devices share.
-inline double predicted_us(const Problem& problem, const DeviceInfo& device, const Cut& cut) {
-  // What a multiprocessor takes (32/32: 512 against 64 KB in one CTA a head), and a GPC (28/4, four clusters
-  // of 16: 3.2 TB/s); all together 95 % of what the memory gives, or as much a multiprocessor as on the H200
-  // where the device does not say.
-  constexpr double kSmBytesPerUs = 100e3;
+// Fitted to 840 cuts of 52 shapes on an H200 (docs/kernels.md): the cut that it picks is 0.2 % slower than
+// the best cut measured, 2.7 % at most. What matters is which cut wins, and that is a matter of latencies
+// that other devices share.
+inline double predicted_us(const Problem& problem, const DeviceInfo& device, const Cut& cut,
+                           std::int64_t stages) {
+  // What a multiprocessor takes, by query heads and stages; all together 95 % of what the memory gives, or as
+  // much a multiprocessor as on the H200 where the device does not say; and a GPC 22 % of that.
+  const bool wide = problem.group() > 8;
+  const double sm_bytes_per_us =
+      stages >= 2 && cut.merge != Merge::none ? (wide ? 95e3 : 114e3) : (wide ? 91e3 : 96e3);
   const double memory = device.bandwidth_datasheet.value_or(device.sms * 36.4e9) * 0.95e-6;
-  const double gpc = memory * 0.2;
+  const double gpc = memory * 0.2225;
   const bool clusters = cut.merge == Merge::cluster;
   const std::int64_t blocks = blocks_of(problem);
   const std::int64_t ctas = blocks * cut.splits;
@@ -241,16 +244,17 @@ inline double predicted_us(const Problem& problem, const DeviceInfo& device, con
   const double units = static_cast<double>(ceil_div(units_of(problem), cut.splits));
   const double cta_bytes = units * kUnitTokens * 2.0 * static_cast<double>(problem.dim) * 2.0;
   const double total_bytes = 2.0 * static_cast<double>(problem.kv_bytes());
-  double load =
-      std::max(static_cast<double>(ceil_div(ctas, room)) * cta_bytes / kSmBytesPerUs, total_bytes / memory);
-  if (clusters) load = std::max(load, total_bytes / (static_cast<double>(blocks) * gpc));
-  // Both multiprocessors of half of the pairs: 3 to 4 % slower than one of each (32/32 from 8192 tokens on).
-  if (clusters && cut.splits == 2) load *= 1.045;
-  // Without clusters to spread them, half a grid takes 2 % less (32/32, 2 splits against 4), but has fewer
-  // parts.
-  if (!clusters && 4 * ctas < 3 * device.sms) load *= 1.04;
+  double by_sm = static_cast<double>(ceil_div(ctas, room)) * cta_bytes / sm_bytes_per_us;
+  if (cut.merge == Merge::none) by_sm *= 1.21;  // nothing else hides the first copies
+  double by_memory = total_bytes / memory;
+  if (clusters) by_memory = std::max(by_memory, total_bytes / (static_cast<double>(blocks) * gpc));
+  // Both multiprocessors of half of the pairs: 4 % slower than one of each (32/32 from 8192 tokens on).
+  if (clusters && cut.splits == 2) by_memory *= 1.04;
+  // The larger, and more than it where the two are close.
+  constexpr double kSharp = 7.5;
+  double load = std::pow(std::pow(by_sm, kSharp) + std::pow(by_memory, kSharp), 1.0 / kSharp);
   // CTAs that share a multiprocessor finish after those that have one to themselves.
-  if (ctas > room) load *= 1.05;
+  if (ctas > room) load *= 1.09;
 
   const double rows = static_cast<double>(std::min<std::int64_t>(problem.group(), max_rows(problem.group())));
   const double parts = static_cast<double>(cut.splits);
@@ -258,13 +262,13 @@ inline double predicted_us(const Problem& problem, const DeviceInfo& device, con
   const double uneven = (cut.splits & (cut.splits - 1)) == 0 ? 0.0 : 0.3;
   switch (cut.merge) {
     case Merge::none:
-      return load;
+      return load - 0.07;
     case Merge::last_cta:
-      return load + 1.8 + 0.027 * parts * rows + uneven;  // one CTA reads all of a block's slots
+      return load + 1.52 + 0.0144 * parts * rows + uneven;  // one CTA reads all of a block's slots
     case Merge::shared:
-      return load + 1.95 + 0.009 * parts + 0.05 * rows + uneven;
+      return load + 1.215 + 0.0137 * parts + uneven;
     case Merge::cluster:
-      return load + 0.7 + 0.03 * rows;
+      return load + 0.8155 + 0.0165 * parts;
   }
   return load;
 }
@@ -295,15 +299,15 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
 
   // As asked; else two where each CTA then has a multiprocessor of its own and a warp has three units or
   // more, otherwise one. On an H200 two won there by up to 4 % (32/8, 8192) and lost as much below (32/8,
-  // 2048). A grid of most of the machine has enough in flight with one: over 32 units and more that won by 1
-  // % (32/32, 32768).
+  // 2048). A grid of most of the machine has enough in flight with one: over 64 units and more that won by
+  // 0.4 % (32/32, 32768).
   const auto stages_for = [&](const Cut& cut) {
     if (stages_asked) return *stages_asked;
     const std::int64_t ctas = blocks * cut.splits;
     const std::int64_t room = cut.merge == Merge::cluster ? cluster_ctas(device) : device.sms;
     const std::int64_t warp_units = ceil_div(ceil_div(units, cut.splits), kWarps);
     const bool two = kernel.max_stages >= 2 && ctas <= room && warp_units > 2 &&
-                     (warp_units < 32 || 4 * ctas < 3 * device.sms) && smem_of(problem, cut, 2) <= most_smem;
+                     (warp_units < 64 || 4 * ctas < 3 * device.sms) && smem_of(problem, cut, 2) <= most_smem;
     return two ? std::int64_t{2} : std::int64_t{1};
   };
   // Why this cannot be, or nothing.
@@ -329,7 +333,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
     }
     if (cut.merge == Merge::shared) {
       if (!device.cooperative_launch) return with + "needs cooperative launches, which this device has not";
-      const std::int64_t room = device.sms * ctas_per_sm(device, smem);
+      const std::int64_t room = device.sms * ctas_per_sm(device, problem.group(), smem);
       if (blocks * cut.splits > room) {
         return with + "needs all CTAs resident: " + std::to_string(blocks * cut.splits) +
                " are asked for, and this device holds " + std::to_string(room);
@@ -343,7 +347,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   const std::int64_t full = std::min(device.sms / std::max<std::int64_t>(1, blocks), kMaxAtOnce);
   const std::int64_t power =
       full < 1 ? 0 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(full)));
-  for (const std::int64_t splits : {power, power / 2, full}) tried.push_back(splits);
+  for (const std::int64_t splits : {power, power / 2, power / 4, full}) tried.push_back(splits);
   if (splits_asked) tried = {*splits_asked};
 
   double best_us = std::numeric_limits<double>::infinity();
@@ -361,7 +365,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
         if (why.empty() || merge_asked) why = *reason;
         continue;
       }
-      const double us = predicted_us(problem, device, cut);
+      const double us = predicted_us(problem, device, cut, stages_for(cut));
       if (us < best_us) {
         best_us = us;
         best = cut;
@@ -375,7 +379,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   const Pieces made = pieces(problem.kv_heads, problem.group(), problem.dim, best);
   LaunchPlan result;
   result.grid = {best.splits, problem.kv_heads, made.row_blocks};
-  result.block = {kThreads, 1, 1};
+  result.block = {threads_for(max_rows(problem.group())), 1, 1};
   result.cluster = {best.cluster(), 1, 1};
   result.splits = best.splits;
   result.chunk = ceil_div(units, best.splits) * kUnitTokens;
@@ -384,7 +388,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   result.dynamic_smem = smem_of(problem, best, result.stages);
   result.cooperative = best.merge == Merge::shared;
   result.merge = to_string(best.merge);
-  const std::int64_t slot_bytes = made.slots * 16 + made.ml_slots * 8;
+  const std::int64_t slot_bytes = made.slots * kSlotBytes;
   if (result.cooperative) result.zeroed_bytes = slot_bytes;
   if (best.merge == Merge::last_cta) {
     result.scratch_bytes = slot_bytes;
