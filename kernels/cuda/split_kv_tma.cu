@@ -1,13 +1,13 @@
 // split_kv_tma: split-KV decode attention in one launch, on tensor cores, fed by the copy engine.
 //
 // Idea: all query heads of a KV head share one read of its tokens (detail/flash_tile.cuh). Each of a CTA's
-// four warps has stages of its own, 32 tokens of K and 32 of V, that TMA fills with the 128-byte swizzle: a
-// warp issues its own copies, waits for nobody else's, and refills K as soon as it is scored. The first
-// copies leave before anything else is looked at. Partial results meet within the same launch, in one of four
-// ways (detail/split_merge.cuh); the plan takes the one that its cost model finds cheapest
-// (detail/split_plan.h). Where a cluster can hold all of a head's CTAs that is a cluster: half of the
-// multiprocessors, each with 128 KB on its way, already take all that the memory gives, and results meet in
-// shared memory within 0.5 us.
+// four warps (pairs of warps with 9 to 16 query heads) has stages of its own, 32 tokens of K and 32 of V,
+// that TMA fills with the 128-byte swizzle, one copy a tile: a warp issues its own copies, waits for nobody
+// else's, and refills K as soon as it is scored. The first copies leave before anything else is looked at.
+// Partial results meet within the same launch, in one of four ways (detail/split_merge.cuh); the plan takes
+// the one that its cost model finds cheapest (detail/split_plan.h). Where a cluster can hold all of a head's
+// CTAs that is a cluster: half of the multiprocessors, each with 128 KB on its way, already take all that the
+// memory gives, and results meet in shared memory within 0.5 us.
 //
 // Limits: bf16; head dimensions 64 and 128; any group of query heads, 16 a CTA, more in further CTAs; tokens
 // numbered in 32 bits. 64 KB of shared memory a stage at dim 128, so one stage on sm_120.

@@ -1,8 +1,8 @@
 // The body that the split_kv kernels share; they differ in how tokens get into shared memory.
 //
 // A warp is on its own until the end: it loads its units into stages of its own, waits for nobody else's, and
-// keeps a softmax state of its own. The CTA's warps take the units of its split in turn. Then the warps'
-// results meet, then the CTAs' (split_merge.cuh).
+// keeps a softmax state of its own. With more than 8 query heads each has a partner that shares its stages
+// and takes heads 8 to 15. Then the warps' results meet, then the CTAs' (split_merge.cuh).
 //
 // Shared memory, in this order: each warp's stages (its partial result later), the loader's barriers, the
 // warps' (m, l), the cluster's inbox and its barrier.
@@ -53,6 +53,7 @@ __device__ __forceinline__ void sync_partners(int warp) {
   if constexpr (kPartners == 1) {
     __syncwarp();
   } else {
+    __syncwarp();
     ptx::barrier_sync(1 + warp, kPartners * 32);
   }
 }

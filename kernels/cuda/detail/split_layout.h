@@ -9,7 +9,8 @@
 namespace fdbench::split {
 
 // Measured on an H200: 4 warps of 32 tokens against 8 of 16, 4 of 16 and 8 of 32, on the 36 shapes of
-// docs/kernels.md: best or within 1 % of it on all; 4 of 16 lost up to 12 %.
+// docs/kernels.md: best or within 1 % of it on all; 4 of 16 lost up to 12 %. Again with the merge as it is
+// now: 8 of 16 up to 6 % slower.
 inline constexpr int kTokenTiles = 2;  // m16 tiles of tokens in a unit
 inline constexpr int kUnitTokens = 16 * kTokenTiles;
 inline constexpr int kWarps = 4;              // that take units; each has a partner for query heads 8 to 15

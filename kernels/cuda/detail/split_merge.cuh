@@ -4,16 +4,16 @@
 // The quads of a block (split_params.h) are dealt out to owners, in pieces. Each CTA brings its partial
 // results to every owner's slots; each owner adds its slots up and writes its piece of the output.
 //   last_cta  One owner: the CTA that arrives last (atom_inc_acq_rel; the counter wraps to zero by itself).
-//   shared    Every CTA owns a piece, slots lie in global memory. A slot says by itself that it was written:
-//   no
-//             word of it is ever zero bits, and all are zero before. So words travel without fence or
-//             counter, in one trip, and their only reader puts the zeros back.
+//   shared    Every CTA owns a piece, slots lie in global memory. A slot says by itself that it was
+//             written: no word of it is ever zero bits, and all are zero before. So words travel without
+//             fence or counter, in one trip, and their only reader puts the zeros back. It asks again only
+//             for what is missing: whoever comes early must not take the memory from those still reading.
 //   cluster   Every CTA owns a piece, slots lie in its shared memory; the others fill them with st.async,
-//   which
-//             counts the bytes on the owner's mbarrier.
+//             which counts the bytes on the owner's mbarrier.
 //
-// An owner's slots: [part, quad of the piece] and [part, row of the piece], so that what one part brings to
-// one owner lies together. Outside a cluster owners follow each other: [block, owner].
+// An owner's slots: [part, quad of the piece], so that what one part brings to one owner lies together. In
+// global memory each holds its own (m, l); in a cluster these are [part, row of the piece]. Outside a cluster
+// owners follow each other: [block, owner].
 #pragma once
 
 #include <cuda_bf16.h>
@@ -68,7 +68,7 @@ __device__ __forceinline__ int piece_of(const Meeting& meeting, int owner, int q
 // Outside a cluster: of the `place`-th owner.
 template <int kDim>
 __device__ __forceinline__ Slots slots_at(const Params& params, const Meeting& meeting, std::int64_t place) {
-  const std::int64_t first = place * meeting.parts << meeting.piece_log2;
+  const std::int64_t first = (place * meeting.parts) << meeting.piece_log2;
   return {static_cast<float4*>(params.slot_o) + first, static_cast<float2*>(params.slot_ml) + first};
 }
 
@@ -265,10 +265,10 @@ struct Routes {
       const Slots slots = slots_at<kDim>(params, meeting, first_place<kMerge>(params, block));
       const int owner = quad(0) >> meeting.piece_log2;
       const int local = quad(0) & ((1 << meeting.piece_log2) - 1);
-      to = slots + ((owner * meeting.parts + block.split << meeting.piece_log2) + local);
+      to = slots + (((owner * meeting.parts + block.split) << meeting.piece_log2) + local);
       const Turn turn = first_turn(meeting);
       const int first = kMerge == Merge::shared ? block.split * meeting.parts : 0;
-      from = slots + ((first + turn.part << meeting.piece_log2) + turn.local);
+      from = slots + (((first + turn.part) << meeting.piece_log2) + turn.local);
       asm volatile("" : "+l"(to.o), "+l"(to.ml), "+l"(from.o), "+l"(from.ml));
     }
   }
@@ -318,7 +318,7 @@ __device__ __forceinline__ void add_up(Slots slots, const Meeting& meeting, int 
         wait = false;
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
-          const int slot = part - turn.part + i * turn.lanes << meeting.piece_log2;
+          const int slot = (part - turn.part + i * turn.lanes) << meeting.piece_log2;
           if (!missing[i]) continue;
           if constexpr (kInbox) {
             o[i] = slots.o[slot];
@@ -343,7 +343,7 @@ __device__ __forceinline__ void add_up(Slots slots, const Meeting& meeting, int 
     if constexpr (kWaits) {
 #pragma unroll 4
       for (int part = turn.part; part < end; part += turn.lanes) {
-        const int slot = part - turn.part << meeting.piece_log2;
+        const int slot = (part - turn.part) << meeting.piece_log2;
         ptx::st_relaxed_v4(slots.o + slot, make_float4(0.0f, 0.0f, 0.0f, 0.0f));
         ptx::st_relaxed_v2(slots.ml + slot, make_float2(0.0f, 0.0f));
       }
