@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -19,6 +21,7 @@
 #include "cli/interrupt.h"
 #include "cli/measure_options.h"
 #include "cli/numbers.h"
+#include "cli/read_doctor.h"
 #include "cli/say.h"
 #include "cli/shape_options.h"
 #include "compare/comparable.h"
@@ -79,7 +82,8 @@ std::string rendered(Format format, const Comparison& comparison, bool allow_mis
 // Files that the comparison also goes to, found writable before anything is measured.
 class Exports {
  public:
-  explicit Exports(const std::vector<std::string>& requests) {
+  // `inputs`: files that are read, and may not be written.
+  Exports(const std::vector<std::string>& requests, const std::vector<std::string>& inputs) {
     for (const std::string& request : requests) {
       const auto at = request.find('=');
       if (at == std::string::npos || at + 1 == request.size())
@@ -87,6 +91,7 @@ class Exports {
       const std::string path = request.substr(at + 1);
       const Format format = parse_format("--export", request.substr(0, at));
       io::probe_writable(path, "--export");
+      io::refuse_overwriting(path, "--export", inputs, "compare");
       locks_.push_back(io::lock_output(path, "--export"));
       targets_.emplace_back(format, path);
     }
@@ -119,16 +124,9 @@ compare::Side side_of(const std::vector<ResultFile>& files, const std::vector<st
   return side;
 }
 
-// The doctor's file must be of the machine that was measured.
 void take_noise(const std::string& path, const DeviceInfo& device, compare::CompareSettings& settings) {
   if (path.empty()) return;
-  const MachineReport report = io::read_doctor_file(path);
-  const DeviceInfo& own = report.run.device;
-  if (own.kind != device.kind || own.name != device.name || own.sms != device.sms) {
-    throw usage_error(
-        fmt::format("--doctor {}: is of {} ({}, {} cores), and the results are of {} ({}, {} cores)", path,
-                    own.name, to_string(own.kind), own.sms, device.name, to_string(device.kind), device.sms));
-  }
+  const MachineReport report = read_doctor_of(path, device);
   for (const RowNoise& row : report.noise) settings.noise[row.id] = row;
 }
 
@@ -163,7 +161,15 @@ Comparison compare_files(const CompareFlags& flags, compare::CompareSettings& se
   if (flags.sides.size() < 2)
     throw usage_error("compare takes two result files or more: BASE... NEW (or --bin OLD NEW)");
   std::vector<ResultFile> files;
-  for (const std::string& path : flags.sides) files.push_back(io::read_result_file(path));
+  for (const std::string& path : flags.sides) {
+    files.push_back(io::read_result_file(path));
+    for (std::size_t i = 0; i + 1 < files.size(); ++i) {
+      if (files[i].run.id == files.back().run.id)
+        throw usage_error(
+            fmt::format("{}: is the same run as {}; a run is no evidence twice", path, flags.sides[i]));
+    }
+  }
+  if (!flags.keep.empty()) throw usage_error("--keep " + flags.keep + ": goes with --bin");
   take_noise(flags.doctor, files.back().run.device, settings);
   std::vector<ResultFile> now;
   now.push_back(std::move(files.back()));
@@ -196,6 +202,10 @@ Comparison compare_builds(const CompareFlags& flags, compare::CompareSettings& s
   const int processes = given->count() > 0
                             ? static_cast<int>(parse_whole("--processes", flags.measure.processes, 1, 1000))
                             : settings.gate.processes;
+  for (const std::string& program : flags.sides) {
+    if (access(program.c_str(), X_OK) != 0 && program.find('/') != std::string::npos)
+      throw usage_error(fmt::format("--bin {}: can't be started: {}", program, std::strerror(errno)));
+  }
   std::optional<ScratchFolder> scratch;
   Builds builds{flags.sides[0], flags.sides[1], run_arguments(flags), {}, flags.keep};
   if (!flags.measure.plant.empty()) builds.only_new = {"--plant-slowdown", flags.measure.plant};
@@ -247,7 +257,9 @@ Comparison compare_builds(const CompareFlags& flags, compare::CompareSettings& s
 Exit execute(const CompareFlags& flags, const std::vector<std::string>& argv) {
   const Format format = parse_format("--format", flags.format);
   compare::CompareSettings settings = settings_of(flags);
-  const Exports exports(flags.exports);
+  std::vector<std::string> inputs = flags.sides;
+  inputs.insert(inputs.end(), {flags.doctor, flags.gate});
+  const Exports exports(flags.exports, inputs);
   const Comparison comparison =
       flags.bin ? compare_builds(flags, settings) : compare_files(flags, settings, argv);
   // Terminals get colours, nothing else does.

@@ -124,6 +124,8 @@ BuildResults measure_in_turn(const Builds& builds, const std::string& stage, int
     fs::remove(json, ignored);
     const Ended ended = run_program(words, name + ".stderr", interrupted);
     hold_to(program, ended);
+    if (!fs::exists(json, ignored))
+      throw usage_error(fmt::format("--bin {}: wrote no results; is it fdbench?", program));
     (is_new ? results.now : results.base).push_back(io::read_result_file(json));
     (is_new ? results.new_names : results.base_names).push_back(json);
   };

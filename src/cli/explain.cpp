@@ -119,9 +119,11 @@ const ResultRecord* recorded(const SweepFiles& files, const Problem& problem, co
 Subject subject_of(const ExplainFlags& flags, const std::optional<SweepFiles>& files) {
   Subject s;
   const auto problems = flags.shapes.problems();
+  if (flags.shapes.seq.empty() && flags.shapes.suite.empty())
+    throw usage_error("--seq is missing: which shape's plan?");
   if (problems.size() != 1)
-    throw usage_error("--seq: one shape is explained at a time, and this is " +
-                      std::to_string(problems.size()));
+    throw usage_error(std::string(flags.shapes.suite.empty() ? "--seq" : "--suite") +
+                      ": one shape is explained at a time, and this is " + std::to_string(problems.size()));
   s.problem = problems.front();
   s.name = files ? files->variant : flags.variant;
   if (s.name.empty()) throw usage_error("--variant is missing: whose plan? (fdbench list variants)");
@@ -255,6 +257,9 @@ std::string time_text(const Subject& s, const SweepFiles& files) {
   }
   const ResultRecord* row = recorded(files, s.problem, s.tuning);
   if (!row) return out + "measured     this plan is not among the results\n";
+  if (row->plan->splits != s.plan.splits || row->plan->chunk != s.plan.chunk)
+    return out + fmt::format("measured     not so: the results have {} splits of {} tokens for this\n",
+                             row->plan->splits, row->plan->chunk);
   out += fmt::format("measured     {}", microseconds(row->time->median));
   if (row->time->ci95)
     out += fmt::format(" ({} to {})", microseconds(row->time->ci95->lo), microseconds(row->time->ci95->hi));

@@ -16,6 +16,7 @@
 #include "cli/run_info.h"
 #include "cli/say.h"
 #include "cli/variant_table.h"
+#include "io/file.h"
 #include "io/work_codec.h"
 #include "report/plot.h"
 #include "report/table.h"
@@ -198,6 +199,12 @@ Exit measure(const MeasureCommand& command) {
   ResultFile file;
   file.run = make_run_info(command.name, command.argv, survey.device, command.settings.measure,
                            command.settings.processes);
+  if (!command.resume.empty()) {
+    // Going on in the same file is fine; its rows as CSV or Markdown in its place would lose it.
+    for (const auto& [flag, path] : {std::pair<const char*, const std::string&>{"--csv", command.output.csv},
+                                     {"--md", command.output.md}})
+      io::refuse_overwriting(path, flag, {command.resume}, "--resume");
+  }
   const Resumed resumed(command.resume, file.run, work);
   ResultWriter writer(command.output, file.run);
 

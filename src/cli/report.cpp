@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/read_doctor.h"
 #include "cli/say.h"
 #include "cli/shape_options.h"
 #include "compare/compare.h"
@@ -89,10 +90,19 @@ Exit execute(const ReportFlags& flags) {
   if (flags.output.empty())
     throw usage_error("-o is missing: which file is the page to go to? (- for stdout)");
   if (flags.output != "-") io::probe_writable(flags.output, "-o");
+  io::refuse_overwriting(flags.output, "-o", flags.files, "report");
+  io::find_gate(flags.gate, config_directories("gates"));  // a name that is none is refused in any case
   std::vector<ResultFile> files;
   for (const std::string& path : flags.files) files.push_back(io::read_result_file(path));
   std::optional<MachineReport> machine;
-  if (!flags.doctor.empty()) machine = io::read_doctor_file(flags.doctor);
+  if (!flags.doctor.empty()) machine = read_doctor_of(flags.doctor, files.back().run.device);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (files[i].run.id == files[j].run.id)
+        throw usage_error(
+            fmt::format("{}: is the same run as {}; give it once", flags.files[i], flags.files[j]));
+    }
+  }
   const std::optional<Comparison> comparison = before_and_after(files, flags, machine);
 
   report::ReportInput input;

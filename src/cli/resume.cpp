@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -14,13 +15,17 @@ namespace fdbench::cli {
 
 namespace {
 
-// The value that a flag was given on a command line; empty where it was not.
-std::string value_of(const std::vector<std::string>& argv, const std::string& flag) {
+// The value that a flag was given on a command line, or by the environment; empty where it was not.
+std::string value_of(const RunInfo& run, const std::string& flag) {
+  const std::vector<std::string>& argv = run.argv;
   for (std::size_t i = 0; i < argv.size(); ++i) {
     if (argv[i] == flag && i + 1 < argv.size()) return argv[i + 1];
     if (argv[i].rfind(flag + "=", 0) == 0) return argv[i].substr(flag.size() + 1);
   }
-  return {};
+  std::string variable = "FDBENCH_";
+  for (const char c : flag.substr(2)) variable += c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  const auto found = run.environment.find(variable);
+  return found == run.environment.end() ? std::string() : found->second;
 }
 
 std::string build_of(const ToolInfo& tool) {
@@ -47,7 +52,7 @@ void refuse_foreign(const std::string& path, const RunInfo& old, const RunInfo& 
   same("--processes", std::to_string(old.processes), std::to_string(now.processes));
   // Not in the file but as they were typed.
   for (const char* flag : {"--rounds", "--max-noise", "--max-time", "--plant-slowdown", "--fake"})
-    same(flag, value_of(old.argv, flag), value_of(now.argv, flag));
+    same(flag, value_of(old, flag), value_of(now, flag));
 }
 
 bool is_finished(const ResultRecord& record, int processes) {
@@ -65,8 +70,12 @@ Resumed::Resumed(const std::string& path, const RunInfo& run, std::vector<bench:
   if (path.empty()) return;
   ResultFile file = io::read_result_file(path);
   refuse_foreign(path, file.run, run);
-  std::set<std::string> finished, wanted;
-  for (const ResultRecord& record : file.results) {
+  std::set<std::string> finished, wanted, all_ids;
+  for (ResultRecord& record : file.results) {
+    // As its fields say, whatever was written.
+    record.id = result_id(record.variant, record.problem, record.tuning, file.run.cache, file.run.timer);
+    if (!all_ids.insert(record.id).second)
+      throw usage_error(fmt::format("--resume {}: has {} twice", path, record.id));
     if (is_finished(record, run.processes)) finished.insert(record.id);
   }
   std::vector<bench::ShapeWork> left;

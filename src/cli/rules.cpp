@@ -44,6 +44,9 @@ std::vector<rules::NamedSplitRule> asked_rules(const std::vector<std::string>& s
   std::vector<rules::NamedSplitRule> asked;
   for (const std::string& spec : specs) {
     asked.push_back(rules::find_split_rule(spec));
+    for (std::size_t i = 0; i + 1 < asked.size(); ++i) {
+      if (asked[i].name() == asked.back().name()) throw usage_error("--rule " + spec + ": is given twice");
+    }
     if (!asked.back().ok()) throw usage_error("--rule " + spec + ": " + asked.back().error);
   }
   return asked;
@@ -107,7 +110,8 @@ void report_fit(const RulesFlags& flags, const Report& report, const std::vector
   try {
     model = tune::fit_cost_model(halves.fit);
   } catch (const std::invalid_argument& why) {
-    throw usage_error(std::string("--fit: ") + why.what());
+    throw usage_error(fmt::format("{}: of {} shapes half are fitted to: {}",
+                                  flags.fit ? "--fit" : "--emit-header", report.sweeps.size(), why.what()));
   }
   std::vector<tune::Chooser> choosers{tune::fitted_chooser(model)};
   choosers.insert(choosers.end(), named.begin(), named.end());
@@ -137,14 +141,20 @@ void report_fit(const RulesFlags& flags, const Report& report, const std::vector
   write_file(flags.header, rule_header(model, evidence), flags, report.out);
 }
 
-// Scores the sweeps and prints what there is to see.
-void give_report(const RulesFlags& flags, const Report& report) {
+// Scores the sweeps and prints what there is to see. False, which is said, where there is nothing to score.
+bool give_report(const RulesFlags& flags, const Report& report) {
   std::vector<tune::Chooser> choosers{tune::own_chooser()};
   for (const rules::NamedSplitRule& rule : asked_rules(flags.rules))
     choosers.push_back(tune::rule_chooser(rule));
   const bool color = use_color(flags.output, report.out), table = !flags.output.quiet;
   const auto scores = scored(report.sweeps, choosers);
-  if (scores.empty()) return;
+  if (scores.empty()) {
+    say(stderr,
+        "fdbench: no shape can be scored: that takes a sweep whose points share rounds to choose by and "
+        "rounds to "
+        "score by (--rounds 4 or more); nothing is written\n");
+    return false;
+  }
   const auto summary = tune::summarise(scores);
   if (table && !flags.summary) {
     for (const tune::ShapeScore& shape : scores) say(report.out, "\n" + regret_block(shape, color));
@@ -159,17 +169,26 @@ void give_report(const RulesFlags& flags, const Report& report) {
   if (!flags.output.md.empty())
     write_file(flags.output.md, regret_markdown(scores, summary), flags, report.out);
   if (flags.fit || !flags.header.empty()) report_fit(flags, report, choosers, color);
+  return true;
 }
 
-// What can be known to be wrong before anything is read or measured.
-void check(const RulesFlags& flags) {
+using Locks = std::vector<std::unique_ptr<io::OutputLock>>;
+
+// What can be known to be wrong before anything is read or measured; holds the files that are going to be
+// written.
+Locks check(const RulesFlags& flags) {
+  Locks locks;
   asked_rules(flags.rules);
   if (flags.header == "-" && flags.output.stdout_taken())
     throw usage_error("--emit-header -: stdout is already taken");
   for (const auto& [flag, path] : {std::pair<const char*, const std::string&>{"--md", flags.output.md},
                                    {"--emit-header", flags.header}}) {
-    if (!path.empty() && path != "-") io::probe_writable(path, flag);
+    if (path.empty() || path == "-") continue;
+    io::probe_writable(path, flag);
+    io::refuse_overwriting(path, flag, flags.from, "--from");
+    locks.push_back(io::lock_output(path, flag));
   }
+  return locks;
 }
 
 std::FILE* report_stream(const RulesFlags& flags) {
@@ -191,7 +210,7 @@ Exit from_files(const RulesFlags& flags) {
       throw usage_error(fmt::format(
           "{} {}: with --from there are no new results to write; --md has the table", flag, value));
   }
-  check(flags);
+  const Locks locks = check(flags);
   const SweepFiles files = read_sweeps(flags.from, flags.variant);
   const Report report{files.sweeps, files.files.front().run, report_stream(flags)};
   if (!flags.output.quiet) {
@@ -199,12 +218,11 @@ Exit from_files(const RulesFlags& flags) {
         fmt::format("fdbench rules: {} on {}, {} shape{} from {}\n", files.variant, files.device.name,
                     files.sweeps.size(), files.sweeps.size() == 1 ? "" : "s", files.names));
   }
-  give_report(flags, report);
-  return Exit::good;
+  return give_report(flags, report) ? Exit::good : Exit::failed;
 }
 
 Exit by_measuring(const RulesFlags& flags, const std::vector<std::string>& argv) {
-  check(flags);
+  const Locks locks = check(flags);
   if (flags.variant.empty())
     throw usage_error("--variant is missing: whose splits are to be measured? (or --from RESULT.json)");
   const VariantTable table = flags.measure.script.empty() ? variant_table() : fake_variant_table();
@@ -234,11 +252,13 @@ Exit by_measuring(const RulesFlags& flags, const std::vector<std::string>& argv)
       rows.push_back({&one, std::move(point.tuning), std::move(point.source)});
     return rows;
   };
-  command.finish = [&flags](const ResultFile& file, std::FILE*) {
-    give_report(flags, {tune::split_sweeps(file.results, file.run.device, flags.variant), file.run,
-                        report_stream(flags)});
+  bool is_scored = true;
+  command.finish = [&](const ResultFile& file, std::FILE*) {
+    is_scored = give_report(flags, {tune::split_sweeps(file.results, file.run.device, flags.variant),
+                                    file.run, report_stream(flags)});
   };
-  return measure(command);
+  const Exit measured = measure(command);
+  return measured == Exit::good && !is_scored ? Exit::failed : measured;
 }
 
 }  // namespace
@@ -247,9 +267,9 @@ Command add_rules(CLI::App& parent, const std::vector<std::string>& argv) {
   CLI::App* app = parent.add_subcommand("rules", "scores every split rule against the best plan measured");
   auto flags = std::make_shared<RulesFlags>();
   flags->app = app;
-  app->add_option(
-         "--from", flags->from,
-         "score what this result file holds (of rules or of a sweep over splits or chunk); may be repeated")
+  app->add_option("--from", flags->from,
+                  "score what this result file holds (of rules, or of a sweep over splits or chunk alone); "
+                  "may be repeated")
       ->group("Rules");
   app->add_option("--variant", flags->variant, "whose splits; needed where nothing is said by --from")
       ->group("Rules");

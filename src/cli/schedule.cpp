@@ -56,7 +56,9 @@ rules::ScheduleCall call_of(const ScheduleFlags& flags, const DeviceInfo& device
     throw usage_error(fmt::format("--heads {} --kv-heads {}: the KV heads must divide the query heads",
                                   call.heads, call.kv_heads));
   call.seq_q = parse_whole("--seq-q", flags.seq_q, 1, kMostTokens);
-  call.dim = parse_whole("--dim", flags.dim, 1, 256);
+  call.dim = parse_whole("--dim", flags.dim, 8, 256);
+  if (call.dim % 8 != 0)
+    throw usage_error("--dim " + flags.dim + ": FlashAttention-3 takes multiples of 8 only");
   call.causal = flags.causal;
   if (!flags.window.empty()) {
     if (flags.causal)
@@ -224,7 +226,9 @@ Exit schedule(const ScheduleFlags& flags) {
   const io::GpuDescription gpu = io::find_gpu(flags.gpu, directories);
   const rules::ScheduleCall call = call_of(flags, gpu.device);
   const rules::ScheduleModel model = rules::schedule_model(call);
-  if (!model.ok()) throw usage_error("this call has no schedule: " + model.error);
+  if (!model.ok())
+    throw usage_error(fmt::format("--seq-q {}, --batch {}, --gpu {}: no schedule for this call: {}",
+                                  flags.seq_q, flags.batch, flags.gpu, model.error));
   const rules::ScheduleRun& drawn = run_to_draw(flags, model);
 
   const DeviceInfo& d = gpu.device;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/error.h"
 #include "io/result_json.h"
@@ -21,6 +22,7 @@ void check_comparable(const RunInfo& first, const RunInfo& other, const std::str
   differ("number of multiprocessors or cores", std::to_string(first.device.sms),
          std::to_string(other.device.sms));
   differ("cache mode", std::string(to_string(first.cache)), std::string(to_string(other.cache)));
+  differ("kind of inputs", first.inputs, other.inputs);
   differ("timer", std::string(to_string(first.timer)), std::string(to_string(other.timer)));
 }
 
@@ -38,6 +40,10 @@ SweepFiles read_sweeps(const std::vector<std::string>& paths, const std::string&
   for (const std::string& path : paths) {
     found.files.push_back(io::read_result_file(path));
     check_comparable(found.files.front().run, found.files.back().run, path);
+    for (std::size_t i = 0; i + 1 < found.files.size(); ++i) {
+      if (found.files[i].run.id == found.files.back().run.id)
+        throw usage_error(fmt::format("--from {}: is the same run as {}; give it once", path, paths[i]));
+    }
     for (const std::string& name : tune::swept_variants(found.files.back().results)) {
       if (std::find(swept.begin(), swept.end(), name) == swept.end()) swept.push_back(name);
     }
@@ -47,14 +53,24 @@ SweepFiles read_sweeps(const std::vector<std::string>& paths, const std::string&
   found.variant = variant;
   if (swept.empty())
     throw usage_error("--from " + found.names +
-                      ": holds no sweep over splits or chunk; fdbench rules measures one");
+                      ": holds no sweep over splits or chunk alone; fdbench rules measures one");
   if (variant.empty()) {
     if (swept.size() > 1)
       throw usage_error("--from " + found.names + ": holds sweeps of " + list_of(swept) +
                         "; choose one with --variant");
     found.variant = swept.front();
   }
-  for (const ResultFile& file : found.files) {
+  std::optional<int> version;
+  for (std::size_t i = 0; i < found.files.size(); ++i) {
+    const ResultFile& file = found.files[i];
+    for (const ResultRecord& row : file.results) {
+      if (row.variant != found.variant) continue;
+      if (version.value_or(row.tuning_version) != row.tuning_version)
+        throw Error(Exit::not_comparable,
+                    fmt::format("--from {}: {} has tuning_version {} there and {} elsewhere", paths[i],
+                                row.variant, row.tuning_version, *version));
+      version = row.tuning_version;
+    }
     for (tune::SplitSweep& sweep : tune::split_sweeps(file.results, file.run.device, found.variant))
       found.sweeps.push_back(std::move(sweep));
   }

@@ -299,7 +299,7 @@ Exit exit_for(const Comparison& comparison, bool allow_missing, bool fail_unsure
   if (any_is(Verdict::slower)) return Exit::regression;
   if (fail_unsure && any_is(Verdict::unsure)) return Exit::too_noisy;
   if (any([](const RowComparison& row) { return row.failed; })) return Exit::failed;
-  if (!any([](const RowComparison& row) { return row.new_ns.has_value(); })) return Exit::failed;
+  if (!any([](const RowComparison& row) { return row.base_ns && row.new_ns; })) return Exit::failed;
   return Exit::good;
 }
 

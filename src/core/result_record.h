@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct RunInfo {
   std::string command;  // the subcommand
   std::string started;  // ISO 8601, UTC
   std::vector<std::string> argv;
+  std::map<std::string, std::string> environment;  // the FDBENCH_* variables that were set
   CacheMode cache = CacheMode::cold;
   TimerMode timer = TimerMode::events;
   std::uint64_t seed = 0;

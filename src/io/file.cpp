@@ -240,6 +240,15 @@ void probe_writable(const std::string& path, const std::string& flag) {
   }
 }
 
+void refuse_overwriting(const std::string& output, const std::string& flag,
+                        const std::vector<std::string>& inputs, const std::string& input_flag) {
+  for (const std::string& input : inputs) {
+    std::error_code absent;
+    if (output == "-" || input == "-" || !fs::equivalent(output, input, absent)) continue;
+    throw usage_error(flag + " " + output + ": is the file that " + input_flag + " reads; choose another");
+  }
+}
+
 void make_directories(const std::string& path, const std::string& flag) {
   const std::string head = flag + ' ' + path + ": ";
   std::error_code error;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fdbench::io {
 
@@ -21,6 +22,11 @@ void write_atomically(const std::string& path, std::string_view text);
 // Throws Error (usage) where `path` could not be written: for finding out before measuring. `flag` begins the
 // message ("--json"). Neither creates nor changes the file at `path`.
 void probe_writable(const std::string& path, const std::string& flag);
+
+// Throws Error (usage) where `output`, which `flag` names, is the same file as one of `inputs`, which
+// `input_flag` reads. Files that aren't there yet, and "-", are no one's input.
+void refuse_overwriting(const std::string& output, const std::string& flag,
+                        const std::vector<std::string>& inputs, const std::string& input_flag);
 
 // Makes the directory `path` and its parents where they are missing. Throws Error (usage) beginning with
 // `flag`.

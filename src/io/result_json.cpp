@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "io/file.h"
@@ -70,11 +71,14 @@ Json json_of(const Sample& sample) {
   return out;
 }
 
+// No launch takes less: a zero would make ratios and logarithms of it mean nothing.
+constexpr double kLeastNs = 1e-3;
+
 Sample read_sample(const Cursor& from) {
   Sample sample;
   sample.process = from.at("process").small_integer(0);
   sample.round = from.at("round").small_integer(0);
-  sample.ns = from.at("t").number_at_least(0.0);
+  sample.ns = from.at("t").number_at_least(kLeastNs);
   sample.sm_mhz = number_or(from, "sm_mhz", 0.0);
   sample.set_aside = boolean_or(from, "set_aside", false);
   return sample;
@@ -101,7 +105,7 @@ Json json_of(const TimeSummary& time) {
 TimeSummary read_time(const Cursor& from) {
   TimeSummary time;
   time.n = from.at("n").integer(0);
-  time.min = from.at("min").number_at_least(0.0);
+  time.min = from.at("min").number_at_least(kLeastNs);
   time.q1 = from.at("q1").number();
   time.median = from.at("median").number();
   time.q3 = from.at("q3").number();
@@ -120,9 +124,12 @@ TimeSummary read_time(const Cursor& from) {
   time.set_aside = count_or(from, "set_aside", 0);
   if (const auto samples = from.find("samples")) {
     time.samples.reserve(samples->size());
+    std::set<std::pair<int, int>> rounds;
     for (std::size_t i = 0; i < samples->size(); ++i) {
       const Cursor sample = samples->item(i);
       time.samples.push_back(read_sample(sample));
+      if (!rounds.insert({time.samples.back().process, time.samples.back().round}).second)
+        sample.must_be("of a process and round that no other sample of the row has");
     }
   }
   return time;

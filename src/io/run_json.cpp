@@ -25,6 +25,7 @@ nlohmann::ordered_json json_of(const RunInfo& run) {
   out["command"] = run.command;
   out["started"] = run.started;
   out["argv"] = run.argv;
+  if (!run.environment.empty()) out["environment"] = run.environment;
   out["cache"] = std::string(to_string(run.cache));
   out["timer"] = std::string(to_string(run.timer));
   out["seed"] = run.seed;
@@ -43,6 +44,11 @@ RunInfo read_run(const Cursor& from) {
   run.command = text_or(from, "command");
   run.started = text_or(from, "started");
   if (const auto argv = from.find("argv")) run.argv = texts(*argv);
+  if (const auto environment = from.find("environment")) {
+    environment->object();
+    for (const auto& item : environment->node().items())
+      run.environment[item.key()] = environment->at(item.key().c_str()).text();
+  }
   run.cache = read_cache_mode(from.at("cache"));
   run.timer = read_timer_mode(from.at("timer"));
   run.seed = from.at("seed").unsigned_integer();

@@ -395,7 +395,13 @@ Halves halves(std::span<const SplitSweep> sweeps) {
   pin([](const Problem& p) { return p.dim; });
   Halves halves;
   for (std::size_t i = 0; i < sweeps.size(); ++i) {
-    const bool fit = ends.count(i) != 0 || halves.fit.size() <= halves.test.size();
+    // A shape measured twice has been seen, or it has not.
+    const auto is_same = [&](const SplitSweep& other) {
+      return other.site.problem == sweeps[i].site.problem;
+    };
+    const bool seen = std::any_of(halves.fit.begin(), halves.fit.end(), is_same);
+    const bool unseen = std::any_of(halves.test.begin(), halves.test.end(), is_same);
+    const bool fit = seen || (!unseen && (ends.count(i) != 0 || halves.fit.size() <= halves.test.size()));
     (fit ? halves.fit : halves.test).push_back(sweeps[i]);
   }
   return halves;

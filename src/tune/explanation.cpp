@@ -42,6 +42,9 @@ Explanation explain(const Problem& problem, const DeviceInfo& device, const Laun
     e.slots = sms * std::min<std::int64_t>(e.occupancy->ctas_per_sm,
                                            rules::ceil_div(std::max<std::int64_t>(e.ctas, 1), sms));
   }
+  // A CPU's plan says how many threads there are.
+  if (device.kind == BackendKind::cpu && plan.block.x > 0)
+    e.slots = std::min<std::int64_t>(sms, plan.block.x);
   if (e.slots > 0) {
     e.waves = static_cast<double>(e.ctas) / static_cast<double>(e.slots);
     if (e.ctas > 0) e.tail_idle = 1.0 - e.waves / std::ceil(e.waves);
@@ -49,7 +52,7 @@ Explanation explain(const Problem& problem, const DeviceInfo& device, const Laun
 
   const std::int64_t token_bytes = 2 * problem.dim * element_bytes(problem.dtype);
   const std::int64_t ctas_a_split = std::max<std::int64_t>(1, e.ctas / splits);
-  const std::int64_t chunk = std::min(plan.chunk, problem.seq);
+  const std::int64_t chunk = plan.chunk > 0 ? std::min(plan.chunk, problem.seq) : problem.seq;
   e.kv_bytes_per_cta = chunk * token_bytes * problem.kv_heads / std::min(problem.kv_heads, ctas_a_split);
   e.last_chunk =
       plan.chunk > 0 ? std::max<std::int64_t>(0, problem.seq - (splits - 1) * plan.chunk) : problem.seq;
