@@ -83,6 +83,7 @@ void RowBuilder::take(const WorkEvent& event) {
                      of.void_samples += round.void_samples[i];
                    }
                  },
+                 [](const RoundsTaken&) {},
                  [&](const WorkDone& done) {
                    stop_ = worse_stop(stop_, done.stop);
                    timer_step_ns_ = std::max(timer_step_ns_, done.timer_step_ns);
@@ -213,7 +214,8 @@ std::vector<ResultRecord> RowBuilder::records() const {
     const Row& row = rows_[i];
     const RowRequest& request = requests_[i];
     ResultRecord& record = records[i];
-    record.id = result_id(request.variant->name, problem_, request.tuning, settings_.cache, settings_.timer);
+    record.id = result_id(request.variant->name, problem_, asked_tuning(request.tuning, request.source),
+                          settings_.cache, settings_.timer);
     record.problem = problem_;
     record.variant = request.variant->name;
     record.role = request.variant->role;

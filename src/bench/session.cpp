@@ -55,7 +55,74 @@ class Session {
     emit_(WorkDone{stop, backend_.timer_step_ns(), flags});
   }
 
+  void run_steered(const NextRounds& next) {
+    if (const auto reason = invalid_reason(request_.problem))
+      throw usage_error("this is no problem: " + *reason);
+    if (request_.settings.timer != TimerMode::events)
+      throw usage_error("--timer graph: points are searched with the events timer");
+    emit_(StepBegins{-1, Phase::prepare});
+    const Inputs inputs(backend_, request_.problem, request_.settings.seed);
+    find_truth(inputs);
+    bool measuring = false;
+    while (!interrupted_) {
+      const auto asked = next();
+      if (!asked) break;
+      for (const int item : asked->items) {
+        if (asked_.insert(item).second && !interrupted_) make_ready(item, inputs);
+      }
+      if (!measuring && !subjects_.empty()) {
+        emit_(StepBegins{-1, Phase::warm_up});
+        backend_.start_measuring(request_.settings.cache);
+        measuring = true;
+      }
+      const double begin = backend_.now_s();
+      take_rounds(*asked);
+      emit_(RoundsTaken{backend_.now_s() - begin});
+    }
+    if (!interrupted_) recheck();
+    emit_(WorkDone{interrupted_ ? "interrupted" : "", backend_.timer_step_ns(), backend_.row_flags()});
+  }
+
  private:
+  struct Planned {
+    int item;
+    const Variant* variant;
+    LaunchPlan plan;
+  };
+
+  // One item of a steered request: planned, checked, launched once as it will be timed.
+  void make_ready(int item, const Inputs& inputs) {
+    const std::size_t planned_before = plans_.size();
+    make_plan_of(item);
+    if (plans_.size() == planned_before) return;
+    const std::size_t subjects_before = subjects_.size();
+    make_subject(plans_.back(), inputs);
+    if (subjects_.size() == subjects_before) return;
+    attempt(item, Phase::warm_up, [this] {
+      subjects_.back().second->prepared().launch(backend_.context());
+      backend_.synchronize();
+    });
+    drop_ended();
+  }
+
+  void take_rounds(const RoundsAsked& asked) {
+    std::vector<Contestant> contestants;
+    for (const int item : asked.items) {
+      for (auto& [of, subject] : subjects_) {
+        if (of != item || ended_.count(item) != 0) continue;
+        Prepared* prepared = &subject->prepared();
+        contestants.push_back({item, [this, prepared] { return backend_.sample(*prepared); }});
+      }
+    }
+    if (contestants.empty()) return;
+    MeasureSettings settings = request_.settings;
+    settings.rounds = asked.rounds;
+    run_rounds(
+        std::move(contestants), settings, backend_.timer_step_ns(), [this] { return backend_.now_s(); },
+        [this] { return usable(); }, emit_, interrupted_);
+    drop_ended();
+  }
+
   // Runs a step of one item. False when it threw: the item has ended. Rethrows when the backend is lost.
   template <class Step>
   bool attempt(int item, Phase phase, const Step& step) {
@@ -80,34 +147,34 @@ class Session {
   }
 
   void make_plans() {
-    for (std::size_t i = 0; i < request_.items.size(); ++i) {
-      const int item = static_cast<int>(i);
-      const Variant* variant = find_variant(table_, request_.items[i].variant);
-      if (!variant) throw usage_error("this build has no variant " + request_.items[i].variant);
-      emit_(StepBegins{item, Phase::prepare});
-      PlanResult planned = make_plan(*variant, request_.problem, backend_.device(), request_.items[i].tuning);
-      if (const auto* no = std::get_if<Unsupported>(&planned)) {
-        emit_(ItemEnded{item, Status::unsupported, no->reason});
-      } else {
-        plans_.push_back({item, variant, std::get<LaunchPlan>(std::move(planned))});
-      }
+    for (std::size_t i = 0; i < request_.items.size(); ++i) make_plan_of(static_cast<int>(i));
+  }
+
+  void make_plan_of(int item) {
+    const WorkItem& asked = request_.items.at(static_cast<std::size_t>(item));
+    const Variant* variant = find_variant(table_, asked.variant);
+    if (!variant) throw usage_error("this build has no variant " + asked.variant);
+    emit_(StepBegins{item, Phase::prepare});
+    PlanResult planned = make_plan(*variant, request_.problem, backend_.device(), asked.tuning);
+    if (const auto* no = std::get_if<Unsupported>(&planned)) {
+      emit_(ItemEnded{item, Status::unsupported, no->reason});
+    } else {
+      plans_.push_back({item, variant, std::get<LaunchPlan>(std::move(planned))});
     }
   }
 
-  void validate(const Inputs& inputs) {
+  void find_truth(const Inputs& inputs) {
     const Variant* oracle = find_role(table_, backend_.device().kind, Role::oracle);
     if (!oracle) throw Error(Exit::failed, "this build has no oracle for this device");
     emit_(StepBegins{-1, Phase::validate});
     truth_ = compute_truth(backend_, *oracle, request_.problem, inputs);
-    for (auto& [item, variant, plan] : plans_) {
+  }
+
+  void validate(const Inputs& inputs) {
+    find_truth(inputs);
+    for (const Planned& planned : plans_) {
       if (interrupted_) return;
-      std::unique_ptr<Subject> subject;
-      const bool ready = attempt(item, Phase::prepare, [&] {
-        subject = std::make_unique<Subject>(backend_, *variant, request_.problem, inputs, plan);
-      });
-      if (!ready) continue;
-      emit_(ItemPlanned{item, plan, subject->prepare_ns()});
-      if (check(item, *subject, Phase::validate, true)) subjects_.emplace_back(item, std::move(subject));
+      make_subject(planned, inputs);
     }
   }
 
@@ -119,6 +186,17 @@ class Session {
     if (result.wrong.empty()) return true;
     emit_(ItemEnded{item, Status::incorrect, (first ? "" : "after measuring: ") + result.wrong});
     return false;
+  }
+
+  void make_subject(const Planned& planned, const Inputs& inputs) {
+    const auto& [item, variant, plan] = planned;
+    std::unique_ptr<Subject> subject;
+    const bool ready = attempt(item, Phase::prepare, [&, v = variant, &p = plan] {
+      subject = std::make_unique<Subject>(backend_, *v, request_.problem, inputs, p);
+    });
+    if (!ready) return;
+    emit_(ItemPlanned{item, plan, subject->prepare_ns()});
+    if (check(item, *subject, Phase::validate, true)) subjects_.emplace_back(item, std::move(subject));
   }
 
   std::string measure() {
@@ -179,12 +257,6 @@ class Session {
     for (auto& [item, subject] : subjects_) check(item, *subject, Phase::recheck, false);
   }
 
-  struct Planned {
-    int item;
-    const Variant* variant;
-    LaunchPlan plan;
-  };
-
   Backend& backend_;
   VariantTable table_;
   const WorkRequest& request_;
@@ -192,6 +264,7 @@ class Session {
   EventSink emit_;
   std::vector<std::string> extra_flags_;  // beside the backend's
   std::set<int> ended_;                   // items that take no further part
+  std::set<int> asked_;                   // items that a steered request has been asked for
   std::vector<Planned> plans_;
   Truth truth_;
   std::vector<std::pair<int, std::unique_ptr<Subject>>> subjects_;
@@ -202,6 +275,12 @@ class Session {
 void run_session(Backend& backend, VariantTable table, const WorkRequest& request, const EventSink& emit,
                  const std::atomic<bool>& interrupted) {
   Session(backend, table, request, emit, interrupted).run();
+}
+
+void run_steered_session(Backend& backend, VariantTable table, const WorkRequest& request,
+                         const NextRounds& next, const EventSink& emit,
+                         const std::atomic<bool>& interrupted) {
+  Session(backend, table, request, emit, interrupted).run_steered(next);
 }
 
 std::int64_t memory_needed(const Backend& backend, VariantTable table, const Problem& problem,

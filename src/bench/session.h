@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 
 #include "backend/backend.h"
 #include "core/variant.h"
@@ -18,6 +19,12 @@ using EventSink = std::function<void(const WorkEvent&)>;
 // looked at between samples.
 void run_session(Backend& backend, VariantTable table, const WorkRequest& request, const EventSink& emit,
                  const std::atomic<bool>& interrupted);
+
+// The same on a steered request: measures what `next` asks for until it gives nothing. Items are checked when
+// they are first asked for, and once more at the end. Events timer only: throws Error (usage) for another.
+using NextRounds = std::function<std::optional<RoundsAsked>()>;
+void run_steered_session(Backend& backend, VariantTable table, const WorkRequest& request,
+                         const NextRounds& next, const EventSink& emit, const std::atomic<bool>& interrupted);
 
 // What measuring `problem` takes of the device's memory: inputs (and their rotation), flush buffer, and for
 // each item its output and workspace; or validation with its oracle, if that is more. Items that can't run

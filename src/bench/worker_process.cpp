@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -126,95 +127,151 @@ bool read_some(int fd, std::string& into) {
 
 }  // namespace
 
-WorkerOutcome run_worker(const WorkerProtocol& protocol, const WorkRequest& request, double silence_s,
-                         const EventSink& emit, const std::atomic<bool>& interrupted) {
+struct WorkerProcess::State {
+  const WorkerProtocol protocol;
+  const double silence_s;
   Pipe in, events, errors;
-  const pid_t pid = start(protocol.argv, in, events, errors);
-  in.close_read();
-  events.close_write();
-  errors.close_write();
-  struct sigaction ignore = {}, before = {};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, &before);
-  write_all(in.write_end(), protocol.encode_request(request) + "\n");
-  in.close_write();
-  sigaction(SIGPIPE, &before, nullptr);
-
+  pid_t pid = -1;
   WorkerOutcome outcome;
   std::string line, said;
   Clock::time_point life = Clock::now();
-  std::optional<Clock::time_point> told;
-  std::optional<Clock::time_point> killed;
-  bool finished = false, hung = false, events_open = true, errors_open = true;
-  const auto end_it = [&] {
-    if (!killed) killed = Clock::now();
-    kill_group(pid);
-  };
+  std::optional<Clock::time_point> told, killed;
+  bool finished = false, hung = false, events_open = true, errors_open = true, waited = false;
+  int status = 0;
   std::exception_ptr undecodable;
 
-  while (events_open || errors_open) {
-    pollfd waiting[2] = {{events_open ? events.read_end() : -1, POLLIN, 0},
-                         {errors_open ? errors.read_end() : -1, POLLIN, 0}};
-    poll(waiting, 2, 100);
-    if (interrupted && !told) {
-      told = Clock::now();
-      kill(pid, SIGINT);
+  State(const WorkerProtocol& with, double silence) : protocol(with), silence_s(silence) {}
+
+  void end_it() {
+    if (!killed) killed = Clock::now();
+    kill_group(pid);
+  }
+
+  void wait() {
+    if (waited) return;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    if (told && seconds_since(*told) > kGraceSeconds) end_it();
-    if (!told && !hung && seconds_since(life) > silence_s) {
-      hung = true;
-      end_it();
+    waited = true;
+  }
+
+  // Emits the whole lines that have come; true where `last` is among them.
+  bool take_lines(const EventSink& emit, const std::function<bool(const WorkEvent&)>& last) {
+    bool found = false;
+    std::size_t begin = 0;
+    for (std::size_t end; (end = line.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      life = Clock::now();
+      if (undecodable) continue;
+      try {
+        const WorkEvent event = protocol.decode_event(std::string_view(line).substr(begin, end - begin));
+        if (const auto* step = std::get_if<StepBegins>(&event)) outcome.last = *step;
+        if (std::holds_alternative<WorkDone>(event)) finished = true;
+        emit(event);
+        found = found || last(event);
+      } catch (...) {
+        undecodable = std::current_exception();
+        end_it();
+      }
+    }
+    line.erase(0, begin);
+    return found;
+  }
+};
+
+WorkerProcess::WorkerProcess(const WorkerProtocol& protocol, const WorkRequest& request, double silence_s)
+    : state_(std::make_unique<State>(protocol, silence_s)) {
+  State& s = *state_;
+  s.pid = start(protocol.argv, s.in, s.events, s.errors);
+  s.in.close_read();
+  s.events.close_write();
+  s.errors.close_write();
+  send(protocol.encode_request(request));
+}
+
+WorkerProcess::~WorkerProcess() {
+  if (!state_->waited) {
+    kill_group(state_->pid);
+    state_->wait();
+  }
+}
+
+void WorkerProcess::send(std::string_view text) {
+  struct sigaction ignore = {}, before = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &before);
+  write_all(state_->in.write_end(), std::string(text) + "\n");
+  sigaction(SIGPIPE, &before, nullptr);
+}
+
+void WorkerProcess::close_input() {
+  state_->in.close_write();
+}
+
+bool WorkerProcess::pump(const EventSink& emit, const std::function<bool(const WorkEvent&)>& last,
+                         const std::atomic<bool>& interrupted) {
+  State& s = *state_;
+  s.life = Clock::now();
+  while (s.events_open || s.errors_open) {
+    pollfd waiting[2] = {{s.events_open ? s.events.read_end() : -1, POLLIN, 0},
+                         {s.errors_open ? s.errors.read_end() : -1, POLLIN, 0}};
+    poll(waiting, 2, 100);
+    if (interrupted && !s.told) {
+      s.told = Clock::now();
+      kill(s.pid, SIGINT);
+      close_input();
+    }
+    if (s.told && seconds_since(*s.told) > kGraceSeconds) s.end_it();
+    if (!s.told && !s.hung && seconds_since(s.life) > s.silence_s) {
+      s.hung = true;
+      s.end_it();
     }
     // What left the group may hold the pipes for ever.
-    if (killed && seconds_since(*killed) > kGraceSeconds) break;
+    if (s.killed && seconds_since(*s.killed) > kGraceSeconds) break;
     if (waiting[0].revents != 0) {
-      events_open = read_some(events.read_end(), line);
-      std::size_t begin = 0;
-      for (std::size_t end; (end = line.find('\n', begin)) != std::string::npos; begin = end + 1) {
-        life = Clock::now();
-        if (undecodable) continue;
-        try {
-          const WorkEvent event = protocol.decode_event(std::string_view(line).substr(begin, end - begin));
-          if (const auto* step = std::get_if<StepBegins>(&event)) outcome.last = *step;
-          if (std::holds_alternative<WorkDone>(event)) finished = true;
-          emit(event);
-        } catch (...) {
-          undecodable = std::current_exception();
-          end_it();
-        }
-      }
-      line.erase(0, begin);
+      s.events_open = read_some(s.events.read_end(), s.line);
+      if (s.take_lines(emit, last) && !s.told) return true;
     }
     if (waiting[1].revents != 0) {
-      errors_open = read_some(errors.read_end(), said);
-      if (said.size() > 2 * kKeptStderr) said.erase(0, said.size() - kKeptStderr);
+      s.errors_open = read_some(s.errors.read_end(), s.said);
+      if (s.said.size() > 2 * kKeptStderr) s.said.erase(0, s.said.size() - kKeptStderr);
     }
   }
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (undecodable) std::rethrow_exception(undecodable);
+  return false;
+}
 
-  if (told) {
+WorkerOutcome WorkerProcess::outcome() {
+  State& s = *state_;
+  s.wait();
+  if (s.undecodable) std::rethrow_exception(s.undecodable);
+  WorkerOutcome& outcome = s.outcome;
+  if (s.told) {
     outcome.end = WorkerEnd::interrupted;
-  } else if (hung) {
+  } else if (s.hung) {
     outcome.end = WorkerEnd::hung;
     std::ostringstream seconds;
-    seconds << silence_s;
+    seconds << s.silence_s;
     outcome.message = "no sign of life for " + seconds.str() + " s";
-  } else if (WIFSIGNALED(status)) {
+  } else if (WIFSIGNALED(s.status)) {
     outcome.end = WorkerEnd::died;
-    outcome.message = std::string("killed by signal ") + std::to_string(WTERMSIG(status)) + " (" +
-                      strsignal(WTERMSIG(status)) + ")";
-    if (const std::string why = last_line(said); !why.empty()) outcome.message += ": " + why;
-  } else if (WEXITSTATUS(status) != 0 || !finished) {
+    outcome.message = std::string("killed by signal ") + std::to_string(WTERMSIG(s.status)) + " (" +
+                      strsignal(WTERMSIG(s.status)) + ")";
+    if (const std::string why = last_line(s.said); !why.empty()) outcome.message += ": " + why;
+  } else if (WEXITSTATUS(s.status) != 0 || !s.finished) {
     outcome.end = WorkerEnd::died;
-    outcome.exit_code = WEXITSTATUS(status);
-    outcome.message = last_line(said);
+    outcome.exit_code = WEXITSTATUS(s.status);
+    outcome.message = last_line(s.said);
     if (outcome.message.empty())
-      outcome.message = "it exited with " + std::to_string(WEXITSTATUS(status)) + ", saying nothing";
+      outcome.message = "it exited with " + std::to_string(WEXITSTATUS(s.status)) + ", saying nothing";
   }
   return outcome;
+}
+
+WorkerOutcome run_worker(const WorkerProtocol& protocol, const WorkRequest& request, double silence_s,
+                         const EventSink& emit, const std::atomic<bool>& interrupted) {
+  WorkerProcess worker(protocol, request, silence_s);
+  worker.close_input();
+  worker.pump(
+      emit, [](const WorkEvent&) { return false; }, interrupted);
+  return worker.outcome();
 }
 
 }  // namespace fdbench::bench

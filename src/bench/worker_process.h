@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,12 +14,13 @@
 
 namespace fdbench::bench {
 
-// How to start a worker and speak with it. The worker reads one encoded request from stdin and writes encoded
-// events, a line each, to file descriptor kWorkerEventFd. It exits with 0, or with an Exit code and one line
-// on stderr.
+// How to start a worker and speak with it. The worker reads one encoded request from stdin (a steered one
+// RoundsAsked after it, a line each) and writes encoded events, a line each, to file descriptor
+// kWorkerEventFd. It exits with 0, or with an Exit code and one line on stderr.
 struct WorkerProtocol {
   std::vector<std::string> argv;  // argv[0] is the program's path
   std::string (*encode_request)(const WorkRequest&) = nullptr;
+  std::string (*encode_rounds)(const RoundsAsked&) = nullptr;  // of steered workers
   WorkEvent (*decode_event)(std::string_view line) = nullptr;
 };
 
@@ -37,7 +40,32 @@ struct WorkerOutcome {
   std::string message;  // what it died of, in a sentence
 };
 
-// Throws Error where no process can be started.
+// One worker, started and spoken with; killed with whatever it started when this goes.
+class WorkerProcess {
+ public:
+  // Starts it and sends the request. Throws Error where no process can be started.
+  WorkerProcess(const WorkerProtocol& protocol, const WorkRequest& request, double silence_s);
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  // A further line to its stdin; lost where it has gone.
+  void send(std::string_view line);
+  // It hears nothing more.
+  void close_input();
+  // Emits what it says until `last` holds for an event: true. False when it has ended instead; then there is
+  // an outcome.
+  bool pump(const EventSink& emit, const std::function<bool(const WorkEvent&)>& last,
+            const std::atomic<bool>& interrupted);
+  // How it ended. Throws what could not be decoded.
+  WorkerOutcome outcome();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Starts a worker, sends the request and hears it to its end. Throws Error where no process can be started.
 WorkerOutcome run_worker(const WorkerProtocol& protocol, const WorkRequest& request, double silence_s,
                          const EventSink& emit, const std::atomic<bool>& interrupted);
 

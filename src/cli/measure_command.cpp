@@ -25,10 +25,6 @@ namespace fdbench::cli {
 
 namespace {
 
-VariantTable table_for(const bench::RunSettings& settings) {
-  return settings.script.empty() ? variant_table() : fake_variant_table();
-}
-
 std::string names_of(VariantTable table) {
   std::string names;
   for (const Variant* variant : table) {
@@ -123,6 +119,22 @@ std::string gigabytes(std::int64_t bytes) {
   return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9);
 }
 
+// The table goes to stdout, or to stderr when something else takes stdout.
+std::FILE* table_stream(const OutputOptions& output) {
+  return output.stdout_taken() ? stderr : stdout;
+}
+
+bool use_color(const OutputOptions& output) {
+  const char* none = std::getenv("NO_COLOR");
+  return !output.no_color && (!none || !*none) && isatty(fileno(table_stream(output)));
+}
+
+}  // namespace
+
+VariantTable table_for(const bench::RunSettings& settings) {
+  return settings.script.empty() ? variant_table() : fake_variant_table();
+}
+
 void check_memory(const bench::Survey& survey, const std::vector<Problem>& shapes) {
   for (std::size_t s = 0; s < shapes.size(); ++s) {
     const auto& memory = survey.memory[s];
@@ -138,23 +150,12 @@ void check_memory(const bench::Survey& survey, const std::vector<Problem>& shape
   }
 }
 
-// The table goes to stdout, or to stderr when something else takes stdout.
-std::FILE* table_stream(const OutputOptions& output) {
-  return output.stdout_taken() ? stderr : stdout;
-}
-
-bool use_color(const OutputOptions& output) {
-  const char* none = std::getenv("NO_COLOR");
-  return !output.no_color && (!none || !*none) && isatty(fileno(table_stream(output)));
-}
-
-}  // namespace
-
 bench::WorkerProtocol worker_protocol() {
   bench::WorkerProtocol protocol;
   // This very binary, also when another has been built over it meanwhile.
   protocol.argv = {"/proc/self/exe", "worker"};
   protocol.encode_request = [](const WorkRequest& request) { return io::encode(request); };
+  protocol.encode_rounds = [](const RoundsAsked& asked) { return io::encode(asked); };
   protocol.decode_event = io::decode_event;
   return protocol;
 }
@@ -210,10 +211,13 @@ Exit measure(const MeasureCommand& command) {
 
   std::FILE* out = table_stream(command.output);
   const report::TableStyle style{use_color(command.output)};
-  if (!command.output.quiet) say(out, report::device_line(file.run, survey.why) + "\n");
-  if (!command.output.quiet && !command.resume.empty())
-    say(out, fmt::format("shapes taken over from {}: {} of {}\n", command.resume, resumed.shapes_kept(),
-                         command.shapes.size()));
+  const std::string remark = command.remark ? command.remark() : std::string();
+  if (!command.output.quiet) {
+    say(out, report::device_line(file.run, survey.why) + (remark.empty() ? "" : "; " + remark) + "\n");
+    if (!command.resume.empty())
+      say(out, fmt::format("shapes taken over from {}: {} of {}\n", command.resume, resumed.shapes_kept(),
+                           command.shapes.size()));
+  }
   std::fflush(out);  // also into a pipe: what is measured is said before it is
   Progress progress(work, command.settings, !command.output.quiet && isatty(fileno(stderr)));
 

@@ -22,6 +22,8 @@ struct MeasureCommand {
   std::vector<TuningPoint> points{TuningPoint{}};  // of the candidates: all of them on every shape
   // Where it is set, a candidate's rows on a shape, instead of `points`.
   std::function<std::vector<bench::RowRequest>(const Variant&, const Problem&, const DeviceInfo&)> rows_for;
+  // What the first line says beside the device, asked once the rows are known; empty: nothing.
+  std::function<std::string()> remark;
   bool shape_tables = true;  // false: `finish` prints what there is to see
   // Once at the end, also when interrupted; prints to `out` unless --quiet. Throws Error.
   std::function<void(const ResultFile&, std::FILE* out)> finish;
@@ -33,6 +35,12 @@ struct MeasureCommand {
 
 // Workers of this very build.
 bench::WorkerProtocol worker_protocol();
+
+// Throws Error (usage) where a shape needs more memory than there is.
+void check_memory(const bench::Survey& survey, const std::vector<Problem>& shapes);
+
+// The variants of --device's table: this build's, or the fake device's.
+VariantTable table_for(const bench::RunSettings& settings);
 
 // Does it all; throws Error only where nothing could be done.
 Exit measure(const MeasureCommand& command);

@@ -4,8 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
-#include <iterator>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "bench/session.h"
 #include "bench/worker_process.h"
@@ -18,15 +19,28 @@ namespace fdbench::cli {
 
 namespace {
 
-std::string read_stdin() {
-  std::string text;
-  char chunk[65536];
-  for (ssize_t got; (got = ::read(STDIN_FILENO, chunk, sizeof chunk)) != 0;) {
-    if (got > 0) text.append(chunk, static_cast<std::size_t>(got));
-    if (got < 0 && errno != EINTR) break;
+// The next line from stdin, or nothing at its end.
+class Lines {
+ public:
+  std::optional<std::string> next() {
+    while (true) {
+      if (const auto end = text_.find('\n'); end != std::string::npos) {
+        std::string line = text_.substr(0, end);
+        text_.erase(0, end + 1);
+        return line;
+      }
+      char chunk[65536];
+      const ssize_t got = ::read(STDIN_FILENO, chunk, sizeof chunk);
+      if (got > 0) text_.append(chunk, static_cast<std::size_t>(got));
+      // A signal asks to stop, and nothing more may come.
+      if (got < 0 && errno == EINTR && !interrupted()) continue;
+      if (got <= 0) return text_.empty() ? std::nullopt : std::optional(std::exchange(text_, {}));
+    }
   }
-  return text;
-}
+
+ private:
+  std::string text_;
+};
 
 void send(const WorkEvent& event) {
   const std::string line = io::encode(event) + "\n";
@@ -51,7 +65,8 @@ std::vector<WorkItem> items_on(VariantTable table, BackendKind device, const std
 }
 
 Exit work() {
-  const WorkRequest request = io::decode_request(read_stdin());
+  Lines lines;
+  const WorkRequest request = io::decode_request(lines.next().value_or(""));
   watch_for_interrupts();
   OpenedDevice opened = open_device(request.device, request.script, request.dirty_flush);
   send(DeviceFound{opened.backend->device(), opened.why});
@@ -63,6 +78,13 @@ Exit work() {
       send(MemoryCounted{static_cast<int>(s), needed, opened.backend->device().memory_available_bytes});
     }
     send(WorkDone{});
+  } else if (request.steered) {
+    const auto next = [&]() -> std::optional<RoundsAsked> {
+      const auto line = lines.next();
+      if (!line || interrupted()) return std::nullopt;
+      return io::decode_rounds_asked(*line);
+    };
+    bench::run_steered_session(*opened.backend, opened.table, request, next, send, interrupted());
   } else {
     bench::run_session(*opened.backend, opened.table, request, send, interrupted());
   }

@@ -66,7 +66,8 @@ std::string key_of(const ResultRecord& record, const RunInfo& run, const Pairing
   if (!pairing.ignore_dtype && !pairing.ignore_cache && !pairing.ignore_timer) return record.id;
   Problem problem = record.problem;
   if (pairing.ignore_dtype) problem.dtype = Dtype::bf16;
-  return result_id(record.variant, problem, record.tuning, pairing.ignore_cache ? CacheMode::cold : run.cache,
+  return result_id(record.variant, problem, asked_tuning(record.tuning, record.source),
+                   pairing.ignore_cache ? CacheMode::cold : run.cache,
                    pairing.ignore_timer ? TimerMode::events : run.timer);
 }
 

@@ -24,6 +24,8 @@ enum class FakeBehaviour {
 
 struct FakeVariantScript {
   std::vector<double> ns{1000.0};  // of one launch; cycled, one a sample
+  std::map<int, double> chunk_ns;  // of a launch with this chunk, in place of `ns`: a landscape
+  int bad_chunk = 0;               // the behaviour is this chunk's alone; 0: every launch's
   double error = 0.0;              // relative error put on the right output
   FakeBehaviour behaviour = FakeBehaviour::ok;
   bool at_prepare = false;  // else at a launch

@@ -2,6 +2,10 @@
 
 namespace fdbench {
 
+TuningPoint asked_tuning(const TuningPoint& tuning, std::string_view source) {
+  return source.rfind("profile:", 0) == 0 ? TuningPoint{} : tuning;
+}
+
 std::string result_id(std::string_view variant, const Problem& problem, const TuningPoint& tuning,
                       CacheMode cache, TimerMode timer) {
   std::string id(variant);

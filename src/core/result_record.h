@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/device_info.h"
@@ -49,7 +50,7 @@ struct ResultRecord {
   std::string variant;
   Role role = Role::candidate;
   int tuning_version = 1;
-  TuningPoint tuning;              // as asked for
+  TuningPoint tuning;              // as asked for, or as the profile has it
   std::optional<LaunchPlan> plan;  // as run
   std::string source = "default";  // where the plan came from: default, rule:NAME, flag, profile:exact, ...
   Status status = Status::ok;
@@ -70,6 +71,9 @@ struct ResultFile {
   RunInfo run;
   std::vector<ResultRecord> results;
 };
+
+// The point that was asked for by flag: none where a profile chose it. What the row's id has.
+TuningPoint asked_tuning(const TuningPoint& tuning, std::string_view source);
 
 std::string result_id(std::string_view variant, const Problem& problem, const TuningPoint& tuning,
                       CacheMode cache, TimerMode timer);

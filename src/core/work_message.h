@@ -38,7 +38,16 @@ struct WorkRequest {
   std::vector<Problem> shapes;  // survey only
   Problem problem;              // otherwise
   std::vector<WorkItem> items;
+  // The runner says which items to measure and for how many rounds, again and again (RoundsAsked), until its
+  // end of the pipe closes; an item is checked when it is first asked for.
+  bool steered = false;
   MeasureSettings settings;
+};
+
+// Runner to a steered worker.
+struct RoundsAsked {
+  std::vector<int> items;  // of WorkRequest::items
+  int rounds = 0;
 };
 
 enum class Phase { prepare, validate, warm_up, sample, recheck };
@@ -85,6 +94,10 @@ struct RoundDone {
   std::vector<double> sm_mhz;     // as `items`; 0 unknown
   std::vector<int> void_samples;  // as `items`
 };
+// A steered worker has taken the rounds asked for, those that could be taken, and waits.
+struct RoundsTaken {
+  double elapsed_s = 0.0;  // of the rounds, eviction and all; not of checking
+};
 struct WorkDone {
   std::string stop;                // empty when nothing was measured
   double timer_step_ns = 0;        // resolution of the clock that timed
@@ -92,6 +105,6 @@ struct WorkDone {
 };
 
 using WorkEvent = std::variant<DeviceFound, MemoryCounted, StepBegins, ItemPlanned, ItemEnded, ItemChecked,
-                               RoundDone, WorkDone>;
+                               RoundDone, RoundsTaken, WorkDone>;
 
 }  // namespace fdbench

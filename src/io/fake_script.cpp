@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -66,12 +67,23 @@ FakeBehaviour read_behaviour(const Cursor& from) {
 }
 
 FakeVariantScript read_variant(const Cursor& from) {
-  from.only({"ns", "error", "behaviour", "at", "after", "void_every", "reason"});
+  from.only({"ns", "chunk_ns", "bad_chunk", "error", "behaviour", "at", "after", "void_every", "reason"});
   FakeVariantScript variant;
   if (const auto ns = from.find("ns")) {
     variant.ns = read_numbers(*ns);
     if (variant.ns.empty()) ns->must_be("a number or a list of at least one");
   }
+  if (const auto by_chunk = from.find("chunk_ns")) {
+    by_chunk->object();
+    for (const auto& [key, value] : by_chunk->node().items()) {
+      const Cursor ns = by_chunk->at(key.c_str());
+      char* end = nullptr;
+      const long chunk = std::strtol(key.c_str(), &end, 10);
+      if (*end != 0 || chunk < 1 || chunk > 1'000'000'000) ns.fail("must be named by a chunk, \"256\" say");
+      variant.chunk_ns[static_cast<int>(chunk)] = ns.number();
+    }
+  }
+  variant.bad_chunk = small_count_or(from, "bad_chunk", variant.bad_chunk);
   variant.error = number_or(from, "error", variant.error);
   if (const auto behaviour = from.find("behaviour")) variant.behaviour = read_behaviour(*behaviour);
   if (const auto at = from.find("at")) {

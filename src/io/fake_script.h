@@ -7,6 +7,8 @@
 //    "clock_mhz": [1980, 1980, 900],  one a sample, cycled
 //    "variants": {"fake_candidate": {
 //        "ns": [100, 101],            or one number; one a sample, cycled
+//        "chunk_ns": {"256": 90},     of launches with this chunk, in place of ns
+//        "bad_chunk": 0,              the behaviour is of launches with this chunk only; 0: of all
 //        "error": 0.0,                relative error put on the output
 //        "behaviour": "ok",           unsupported, throw, lost_device, crash, hang, nan, writes_guard,
 //                                     dirty_zeroed

@@ -135,6 +135,9 @@ struct EventWriter {
             {"sm_mhz", numbers_json(event.sm_mhz)},
             {"void_samples", event.void_samples}};
   }
+  Json operator()(const RoundsTaken& event) const {
+    return {{"event", "rounds_taken"}, {"elapsed_s", number_json(event.elapsed_s)}};
+  }
   Json operator()(const WorkDone& event) const {
     return {{"event", "done"},
             {"stop", event.stop},
@@ -201,8 +204,21 @@ std::string encode(const WorkRequest& request) {
     items.push_back({{"variant", item.variant}, {"tuning", io::json_of(item.tuning)}});
   }
   out["items"] = std::move(items);
+  out["steered"] = request.steered;
   out["settings"] = json_of(request.settings);
   return line_text(out);
+}
+
+std::string encode(const RoundsAsked& asked) {
+  return line_text(Json{{"items", asked.items}, {"rounds", asked.rounds}});
+}
+
+RoundsAsked decode_rounds_asked(std::string_view line) {
+  const Source source{"rounds asked for", "a message of the same build", Exit::failed};
+  const nlohmann::json value = parse_json(line, source);
+  const Cursor root(value, source);
+  const Cursor items = root.at("items");
+  return {read_list<int>(items, read_index), root.at("rounds").small_integer(0)};
 }
 
 std::string encode(const WorkEvent& event) {
@@ -230,6 +246,7 @@ WorkRequest decode_request(std::string_view line) {
     const Cursor tuning = item.at("tuning");
     return WorkItem{item.at("variant").text(), read_tuning(tuning)};
   });
+  request.steered = root.at("steered").boolean();
   const Cursor settings = root.at("settings");
   request.settings = read_settings(settings);
   return request;
@@ -253,6 +270,7 @@ WorkEvent decode_event(std::string_view line) {
   }
   if (event == "checked") return read_checked(root);
   if (event == "round") return read_round(root);
+  if (event == "rounds_taken") return RoundsTaken{read_number(root.at("elapsed_s"))};
   if (event == "done") {
     const Cursor flags = root.at("flags");
     return WorkDone{root.at("stop").text(), read_number(root.at("timer_step_ns")), texts(flags)};

@@ -18,4 +18,7 @@ std::string encode(const WorkEvent& event);
 WorkRequest decode_request(std::string_view line);
 WorkEvent decode_event(std::string_view line);
 
+std::string encode(const RoundsAsked& asked);
+RoundsAsked decode_rounds_asked(std::string_view line);
+
 }  // namespace fdbench::io

@@ -118,7 +118,9 @@ std::string heads_text(const Problem& p) {
 }
 
 std::string name_of(const ResultRecord& row) {
-  return row.tuning.empty() ? row.variant : row.variant + " " + row.tuning.id();
+  // A profile's points differ from shape to shape, and are one line.
+  const TuningPoint asked = asked_tuning(row.tuning, row.source);
+  return asked.empty() ? row.variant : row.variant + " " + asked.id();
 }
 
 std::vector<Panel> panels_of(std::span<const ResultRecord> rows, std::size_t file) {
@@ -158,7 +160,7 @@ std::vector<SweepMap> sweep_maps_of(std::span<const ResultRecord> rows, std::siz
   std::vector<std::vector<RowRef>> groups;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ResultRecord& row = rows[i];
-    if (row.tuning.empty()) continue;
+    if (asked_tuning(row.tuning, row.source).empty()) continue;
     auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<RowRef>& g) {
       return g.front().record->variant == row.variant && g.front().record->problem == row.problem;
     });

@@ -36,6 +36,7 @@ std::string remark(const ResultRecord& row) {
   } else if (!row.reason.empty()) {
     text = row.reason;
   }
+  if (row.source.rfind("profile:", 0) == 0) text += (text.empty() ? "" : ", ") + row.source;
   for (const std::string& flag : row.flags) text += (text.empty() ? "" : ", ") + flag;
   if (row.time && row.time->set_aside > 0) {
     text += fmt::format("{}{} set aside", text.empty() ? "" : ", ", row.time->set_aside);

@@ -17,6 +17,11 @@ std::optional<SplitAxis> swept_axis(const TuningPoint& tuning) {
   return std::nullopt;
 }
 
+// Neither the variant's own plan nor one of a sweep.
+bool from_profile(const ResultRecord& row) {
+  return !(asked_tuning(row.tuning, row.source) == row.tuning);
+}
+
 bool measured(const ResultRecord& row) {
   return row.status == Status::ok && row.plan && row.time && row.time->n > 0;
 }
@@ -60,7 +65,7 @@ std::vector<SplitSweep> split_sweeps(std::span<const ResultRecord> rows, const D
   std::vector<const ResultRecord*> mine;
   std::vector<Problem> problems;
   for (const ResultRecord& row : rows) {
-    if (row.variant != variant || !measured(row)) continue;
+    if (row.variant != variant || !measured(row) || from_profile(row)) continue;
     mine.push_back(&row);
     if (std::find(problems.begin(), problems.end(), row.problem) == problems.end())
       problems.push_back(row.problem);
@@ -93,7 +98,8 @@ std::vector<SplitSweep> split_sweeps(std::span<const ResultRecord> rows, const D
 std::vector<std::string> swept_variants(std::span<const ResultRecord> rows) {
   std::vector<std::string> names;
   for (const ResultRecord& row : rows) {
-    if (!measured(row) || !swept_axis(row.tuning) || row.role != Role::candidate) continue;
+    if (!measured(row) || from_profile(row) || !swept_axis(row.tuning) || row.role != Role::candidate)
+      continue;
     if (std::find(names.begin(), names.end(), row.variant) == names.end()) names.push_back(row.variant);
   }
   return names;

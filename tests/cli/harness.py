@@ -44,6 +44,8 @@ class Result:
 def environment(**extra):
     """This process' environment without what would steer the program; then `extra`."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("FDBENCH_") and k != "NO_COLOR"}
+    # Nobody's own tuned plans.
+    kept["XDG_CONFIG_HOME"] = kept["XDG_STATE_HOME"] = "/nonexistent"
     kept.update(extra)
     return kept
 

@@ -17,6 +17,10 @@ const FakeVariantScript& FakePlayer::of(std::string_view variant) const {
 }
 
 double FakePlayer::next_ns(std::string_view variant) {
+  if (const auto by_chunk = of(variant).chunk_ns.find(last_chunk); by_chunk != of(variant).chunk_ns.end()) {
+    ++timed[std::string(variant)];
+    return by_chunk->second;
+  }
   const auto& ns = of(variant).ns;
   return ns[static_cast<std::size_t>(timed[std::string(variant)]++) % ns.size()];
 }

@@ -16,6 +16,7 @@ struct FakePlayer {
   int samples = 0;
   std::map<std::string, int, std::less<>> launches, timed;  // by variant
   std::string last_launched;
+  int last_chunk = 0;
   double spun_ns = 0.0;  // by the launch being timed
 
   const FakeVariantScript& of(std::string_view variant) const;

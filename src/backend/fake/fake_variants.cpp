@@ -59,16 +59,19 @@ HeadResult attend(const DecodeArgs& a, std::int64_t head) {
 
 class FakePrepared final : public Prepared {
  public:
-  FakePrepared(const char* name, Role role, const DecodeArgs& args) : name_(name), role_(role), args_(args) {
+  FakePrepared(const char* name, Role role, const DecodeArgs& args, int chunk)
+      : name_(name), role_(role), args_(args), chunk_(chunk) {
     if (script().at_prepare) misbehave();
   }
 
   void launch(const LaunchContext&) override {
     FakePlayer& player = fake_player();
     player.last_launched = name_;
+    player.last_chunk = chunk_;
     if (player.launches[name_]++ >= script().after && !script().at_prepare) misbehave();
     if (role_ == Role::roof) return;
-    const bool poison = script().behaviour == FakeBehaviour::nan && player.launches[name_] > script().after;
+    const bool poison =
+        script().behaviour == FakeBehaviour::nan && is_bad() && player.launches[name_] > script().after;
     for (std::int64_t h = 0; h < args_.heads; ++h) {
       const HeadResult result = attend(args_, h);
       for (std::int64_t d = 0; d < args_.dim; ++d) {
@@ -87,7 +90,10 @@ class FakePrepared final : public Prepared {
  private:
   const FakeVariantScript& script() const { return fake_player().of(name_); }
 
+  bool is_bad() const { return script().bad_chunk == 0 || script().bad_chunk == chunk_; }
+
   void misbehave() {
+    if (!is_bad()) return;
     switch (script().behaviour) {
       case FakeBehaviour::ok:
       case FakeBehaviour::unsupported:
@@ -114,6 +120,7 @@ class FakePrepared final : public Prepared {
   const char* name_;
   Role role_;
   DecodeArgs args_;
+  int chunk_;
 };
 
 struct Fake {
@@ -153,9 +160,10 @@ constexpr Variant make_variant() {
     plan.zeroed_bytes = 16;
     return plan;
   };
-  variant.prepare = [](const DecodeArgs& args, const LaunchPlan&,
+  variant.prepare = [](const DecodeArgs& args, const LaunchPlan& plan,
                        const DeviceInfo&) -> std::unique_ptr<Prepared> {
-    return std::make_unique<FakePrepared>(kFakes[Index].name, kFakes[Index].role, args);
+    return std::make_unique<FakePrepared>(kFakes[Index].name, kFakes[Index].role, args,
+                                          static_cast<int>(plan.chunk));
   };
   return variant;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,32 @@ TEST_F(Sessions, EveryStepIsAnnounced) {
   ASSERT_EQ(all<WorkDone>().size(), 1u);
   EXPECT_TRUE(std::holds_alternative<WorkDone>(events_.back()));
   EXPECT_EQ(all<WorkDone>()[0].stop, "fixed_rounds");
+}
+
+TEST_F(Sessions, ASteeredOneMeasuresWhatIsAskedFor) {
+  request_.steered = true;
+  CountingBackend backend(small_fake());
+  std::vector<RoundsAsked> asked{{{2}, 3}, {{0, 2}, 2}, {{2}, 1}};
+  std::size_t at = 0;
+  run_steered_session(
+      backend, fake_variant_table(), request_,
+      [&]() -> std::optional<RoundsAsked> {
+        if (at == asked.size()) return std::nullopt;
+        return asked[at++];
+      },
+      [this](const WorkEvent& event) { events_.push_back(event); }, interrupted_);
+  const auto rounds = all<RoundDone>();
+  ASSERT_EQ(rounds.size(), 6u);
+  EXPECT_EQ(rounds[2].items, std::vector<int>{2});
+  EXPECT_EQ(rounds[3].round, 0);
+  EXPECT_EQ(rounds[3].items.size(), 2u);
+  EXPECT_EQ(all<RoundsTaken>().size(), 3u);
+  // Checked when first asked for, and once more at the end; who was not asked for is left alone.
+  EXPECT_EQ(steps(2),
+            (std::vector<std::string>{"prepare", "prepare", "validate", "warm_up", "sample", "sample",
+                                      "sample", "sample", "sample", "sample", "recheck"}));
+  EXPECT_TRUE(steps(1).empty());
+  EXPECT_TRUE(std::holds_alternative<WorkDone>(events_.back()));
 }
 
 TEST_F(Sessions, TheBackendsFlagsHoldForAllRows) {

@@ -145,6 +145,16 @@ TEST(WorkCodec, RoundDone) {
   EXPECT_EQ(back.void_samples, (std::vector<int>{0, 1}));
 }
 
+TEST(WorkCodec, SteeredRounds) {
+  WorkRequest request;
+  request.steered = true;
+  EXPECT_TRUE(io::decode_request(io::encode(request)).steered);
+  const RoundsAsked back = io::decode_rounds_asked(io::encode(RoundsAsked{{3, 0}, 12}));
+  EXPECT_EQ(back.items, (std::vector<int>{3, 0}));
+  EXPECT_EQ(back.rounds, 12);
+  EXPECT_EQ(trip(RoundsTaken{0.25}).elapsed_s, 0.25);
+}
+
 TEST(WorkCodec, WorkDone) {
   const WorkDone back = trip(WorkDone{"converged", 0.5, {"preempted", "b"}});
   EXPECT_EQ(back.stop, "converged");
