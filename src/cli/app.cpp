@@ -28,6 +28,7 @@ constexpr const char* kFooter =
     "  fdbench run --seq 8192 --heads 32\n"
     "  fdbench run --suite seed --out results/\n"
     "  fdbench sweep --variant cpu_split_kv --seq 8192 --heads 32 -a chunk=64:4096*2\n"
+    "  fdbench tune --heads 32 --kv-heads 8 --seq 512:131072*2\n"
     "  fdbench verify --seq 1,255,4096 --heads 32 --kv-heads 8\n"
     "\n"
     "Exit codes: 0 good, 2 usage, 3 a wrong result, 4 too noisy (only with --fail-noisy), 6 a configuration "
@@ -202,8 +203,8 @@ Exit run_app(int argc, char** argv) {
   app.require_subcommand(1);
   const Command commands[] = {add_run(app, words),     add_sweep(app, words),  add_verify(app, words),
                               add_compare(app, words), add_doctor(app, words), add_list(app),
-                              add_report(app),         add_rules(app, words),  add_schedule(app),
-                              add_explain(app),        add_worker(app)};
+                              add_report(app),         add_rules(app, words),  add_tune(app, words),
+                              add_schedule(app),       add_explain(app),       add_worker(app)};
   const auto chosen = [&]() -> const Command* {
     for (const Command& command : commands) {
       if (command.app->parsed()) return &command;

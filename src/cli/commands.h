@@ -26,6 +26,7 @@ Command add_list(CLI::App& parent);
 Command add_report(CLI::App& parent);
 Command add_compare(CLI::App& parent, const std::vector<std::string>& argv);
 Command add_doctor(CLI::App& parent, const std::vector<std::string>& argv);
+Command add_tune(CLI::App& parent, const std::vector<std::string>& argv);
 Command add_rules(CLI::App& parent, const std::vector<std::string>& argv);
 Command add_schedule(CLI::App& parent);
 Command add_explain(CLI::App& parent);

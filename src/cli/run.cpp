@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/measure_command.h"
+#include "cli/profile_store.h"
 #include "cli/shape_options.h"
 
 namespace fdbench::cli {
@@ -15,6 +16,7 @@ struct RunFlags {
   OutputOptions output;
   std::string resume;
   std::vector<std::string> variants;
+  ProfileOptions profile;
 };
 }  // namespace
 
@@ -26,6 +28,7 @@ Command add_run(CLI::App& parent, const std::vector<std::string>& argv) {
                   "only these candidates (beside roof and reference); may be repeated")
       ->delimiter(',')
       ->group("Variants");
+  flags->profile.add_to(*app);
   flags->measure.add_to(*app, true);
   flags->output.add_to(*app);
   app->add_flag("--plot", flags->output.plot, "also draw the bandwidth, in characters")->group("Output");
@@ -48,6 +51,12 @@ Command add_run(CLI::App& parent, const std::vector<std::string>& argv) {
             command.output = flags->output;
             command.resume = flags->resume;
             command.fail_noisy = flags->measure.fail_noisy;
+            ProfiledRows profiled(flags->profile);
+            command.rows_for = [profiled](const Variant& variant, const Problem& problem,
+                                          const DeviceInfo& device) mutable {
+              return profiled.rows(variant, problem, device);
+            };
+            command.remark = [profiled] { return profiled.remark(); };
             return measure(command);
           }};
 }

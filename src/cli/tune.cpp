@@ -1,0 +1,133 @@
+// `fdbench tune`: searches for this machine's plans and writes them into a profile.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/open_device.h"
+#include "cli/profile_store.h"
+#include "cli/say.h"
+#include "cli/tune_flags.h"
+#include "cli/tune_table.h"
+#include "io/profile_file.h"
+
+namespace fdbench::cli {
+
+namespace {
+
+// --show and --export: what is known already. Without --profile that of this machine's device, the first file
+// that there is.
+Exit show(const TuneFlags& flags) {
+  std::vector<TuningProfile> profiles;
+  if (!flags.profile.empty()) {
+    profiles = profiles_for({}, flags.profile);
+  } else {
+    const OpenedDevice opened = open_device(flags.measure.device, flags.measure.script);
+    const DeviceInfo& device = opened.backend->device();
+    profiles = profiles_for(device, {});
+    if (profiles.empty())
+      throw usage_error(fmt::format("--show: no profile of {} yet; fdbench tune writes one to {}",
+                                    device.name, user_profile_path(device)));
+  }
+  const TuningProfile& profile = profiles.front();
+  if (flags.export_as == "json") {
+    say(stdout, io::to_json(profile));
+  } else if (flags.export_as == "csv") {
+    say(stdout, io::profile_csv(profile));
+  } else if (flags.export_as == "header") {
+    say(stdout, io::profile_header(profile));
+  } else {
+    say(stdout, fmt::format("{}: {} tuned plan{}\n", profile.path, profile.entries.size(),
+                            profile.entries.size() == 1 ? "" : "s"));
+    const ProfileEnvironment* last = nullptr;
+    std::vector<ProfileEntry> of_one;
+    const auto flush = [&] {
+      if (!of_one.empty()) say(stdout, profile_table(of_one) + "\n" + gain_summary(of_one, false));
+      of_one.clear();
+    };
+    for (const ProfileEntry& entry : profile.entries) {
+      const ProfileEnvironment& e = entry.key.environment;
+      if (!last || !(*last == e)) {
+        flush();
+        say(stdout, fmt::format("\n{}, {} {}, driver {}, toolkit {}\n", e.device, e.sms,
+                                e.cc > 0 ? fmt::format("multiprocessors, sm_{}", e.cc) : "cores",
+                                e.driver_major, e.toolkit_major));
+        last = &e;
+      }
+      of_one.push_back(entry);
+    }
+    flush();
+  }
+  return Exit::good;
+}
+
+Exit run(const TuneFlags& flags) {
+  if (!flags.export_as.empty() && flags.export_as != "header" && flags.export_as != "json" &&
+      flags.export_as != "csv")
+    throw usage_error("--export " + flags.export_as + ": must be header, json or csv");
+  search_settings(flags);
+  if (flags.show || !flags.export_as.empty()) return show(flags);
+  if (!flags.from.empty()) {
+    if (!flags.profile.empty())
+      throw usage_error("--profile " + flags.profile +
+                        ": nothing is measured with --from, and no profile written");
+    if (flags.resume || flags.dry_run)
+      throw usage_error("--from: nothing is measured, so leave out --resume and --dry-run");
+    return tune_from_files(flags);
+  }
+  return tune_live(flags);
+}
+
+}  // namespace
+
+Command add_tune(CLI::App& parent, const std::vector<std::string>& argv) {
+  CLI::App* app = parent.add_subcommand(
+      "tune", "searches for this device's fastest plans; writes the profile that run uses");
+  auto flags = std::make_shared<TuneFlags>();
+  flags->argv = argv;
+  const char* group = "Tuning";
+  flags->shapes.add_to(*app);
+  app->add_option("--variant", flags->variants,
+                  "search these only (every candidate of the device); may be repeated")
+      ->delimiter(',')
+      ->group(group);
+  app->add_option("-a,--axis", flags->axes,
+                  "NAME=VALUES: values of an axis in place of its own; may be repeated")
+      ->group(group);
+  app->add_option("--strategy", flags->strategy, "halving, random or exhaustive (halving)")->group(group);
+  app->add_option("--model", flags->models,
+                  "start also from a cost model fitted to the sweeps in this result file; may be repeated")
+      ->group(group);
+  app->add_option("--profile", flags->profile, "the profile to write, or to show (this device's own)")
+      ->group(group);
+  app->add_option(
+         "--from", flags->from,
+         "search this recorded sweep instead, and say how near it came at what cost; may be repeated")
+      ->group(group);
+  app->add_flag("--resume", flags->resume, "go on from the points that the last tuning has measured")
+      ->group(group);
+  app->add_flag("--dry-run", flags->dry_run, "list the points and the estimated time, measure nothing")
+      ->group(group);
+  app->add_flag("--show", flags->show, "print the profile")->group(group);
+  app->add_option("--export", flags->export_as, "print the profile as header (C++17), json or csv")
+      ->group(group);
+  flags->measure.add_to(*app, true);
+  flags->output.add_to(*app);
+  app->footer(
+      "Examples:\n"
+      "  fdbench tune --heads 32 --kv-heads 8 --seq 512:131072*2\n"
+      "  fdbench tune --seq 8192 --heads 32 --variant cpu_split_kv --device cpu -a threads=1,2 --budget 60\n"
+      "  fdbench tune --heads 32 --seq 512:131072*2 --dry-run\n"
+      "  fdbench tune --from rules.json\n"
+      "  fdbench tune --show\n"
+      "  fdbench tune --export header\n"
+      "The points measured go to --json, or $XDG_STATE_HOME/fdbench/tune/<device>.json; --resume reads "
+      "them.\n"
+      "--rounds: final rounds at most (40). See docs/tuning.md.");
+  return {app, [flags] { return run(*flags); }};
+}
+
+}  // namespace fdbench::cli

@@ -1,0 +1,35 @@
+// What `fdbench tune` was asked for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/measure_options.h"
+#include "cli/shape_options.h"
+#include "core/error.h"
+#include "core/variant.h"
+#include "tune/search.h"
+#include "tune/search_space.h"
+
+namespace fdbench::cli {
+
+struct TuneFlags {
+  ShapeOptions shapes;
+  MeasureOptions measure;
+  OutputOptions output;
+  std::vector<std::string> variants, axes, from, models;
+  std::string strategy = "halving", profile, export_as;
+  bool resume = false, dry_run = false, show = false;
+  std::vector<std::string> argv;
+};
+
+inline constexpr int kFinalRounds = 40;  // where --rounds says nothing
+
+tune::SearchSettings search_settings(const TuneFlags& flags);
+
+// Measures and writes the profile (--dry-run: says what it would).
+Exit tune_live(const TuneFlags& flags);
+// Searches recorded sweeps, and says what was found at what cost.
+Exit tune_from_files(const TuneFlags& flags);
+
+}  // namespace fdbench::cli

@@ -1,0 +1,445 @@
+// `fdbench tune` on a device.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "cli/build_info.h"
+#include "cli/extents.h"
+#include "cli/interrupt.h"
+#include "cli/measure_command.h"
+#include "cli/profile_store.h"
+#include "cli/result_writer.h"
+#include "cli/rules_table.h"
+#include "cli/run_info.h"
+#include "cli/say.h"
+#include "cli/sweep_files.h"
+#include "cli/tune_flags.h"
+#include "cli/tune_table.h"
+#include "io/file.h"
+#include "io/profile_file.h"
+#include "io/result_json.h"
+#include "report/table.h"
+#include "tune/cost_model.h"
+#include "tune/live_measurer.h"
+#include "tune/profile_entry.h"
+#include "tune/profile_lookup.h"
+#include "tune/replay.h"
+#include "tune/rule_plans.h"
+
+namespace fdbench::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What a worker takes beside measuring, roughly; and a sample beside the launch and the eviction.
+constexpr double kWorkerSeconds = 2.0, kSampleSeconds = 1e-4;
+constexpr double kFlushedTwice = 2.0;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::vector<const Variant*> variants_of(const TuneFlags& flags, VariantTable table, BackendKind kind) {
+  std::vector<const Variant*> variants;
+  for (const std::string& name : flags.variants) {
+    const Variant* variant = find_variant(table, name);
+    if (!variant || variant->role != Role::candidate)
+      throw usage_error(fmt::format("--variant {}: no such candidate to tune (fdbench list variants)", name));
+    if (variant->backend != kind)
+      throw usage_error(
+          fmt::format("--variant {}: it runs on {}, and the device is {}; --device {} would tune it", name,
+                      to_string(variant->backend), to_string(kind), to_string(variant->backend)));
+    variants.push_back(variant);
+  }
+  if (!variants.empty()) return variants;
+  for (const Variant* variant : table) {
+    if (variant->backend == kind && variant->role == Role::candidate && !variant->axes.empty())
+      variants.push_back(variant);
+  }
+  if (variants.empty()) throw usage_error("--variant: this device has no candidate with axes to tune");
+  return variants;
+}
+
+tune::AxisChoice axes_of(const TuneFlags& flags, const std::vector<const Variant*>& variants) {
+  tune::AxisChoice chosen;
+  for (const std::string& text : flags.axes) {
+    AxisValues axis = parse_axis("-a", text);
+    const bool known = std::any_of(variants.begin(), variants.end(), [&](const Variant* variant) {
+      return std::any_of(variant->axes.begin(), variant->axes.end(),
+                         [&](const Axis& one) { return one.name == axis.name; });
+    });
+    if (!known)
+      throw usage_error(
+          fmt::format("-a {}: no variant to tune has an axis '{}' (fdbench list variants)", text, axis.name));
+    if (!chosen.emplace(axis.name, axis.values).second)
+      throw usage_error(fmt::format("-a {}: {} is given twice", text, axis.name));
+  }
+  return chosen;
+}
+
+class Tuner {
+ public:
+  explicit Tuner(const TuneFlags& flags)
+      : flags_(flags), settings_(flags.measure.settings()), search_(search_settings(flags)) {
+    if (settings_.processes > 1)
+      throw usage_error("--processes: a shape is tuned in one process; leave it out");
+    if (settings_.measure.timer != TimerMode::events)
+      throw usage_error("--timer graph: points are searched with the events timer; leave it out");
+    settings_.measure.rounds.reset();
+    settings_.measure.max_time_s = 1e9;  // rounds are counted, not timed
+    shapes_ = flags.shapes.problems();
+  }
+
+  Exit run() {
+    watch_for_interrupts();
+    const VariantTable table = table_for(settings_);
+    std::vector<WorkItem> items;
+    for (const Variant* variant : table) {
+      if (variant->role == Role::candidate) items.push_back({std::string(variant->name), {}});
+    }
+    const bench::Survey survey = bench::survey(worker_protocol(), settings_, shapes_, items, interrupted());
+    device_ = survey.device;
+    variants_ = variants_of(flags_, table, device_.kind);
+    axes_ = axes_of(flags_, variants_);
+    check_memory(survey, shapes_);
+    for (const std::string& path : flags_.models) {
+      const SweepFiles files = read_sweeps({path}, "");
+      try {
+        models_.push_back(tune::fit_cost_model(files.sweeps));
+      } catch (const std::invalid_argument& why) {
+        throw usage_error(fmt::format("--model {}: {}", path, why.what()));
+      }
+    }
+    out_ = flags_.output.stdout_taken() ? stderr : stdout;
+    run_info_ = make_run_info("tune", flags_.argv, device_, settings_.measure, 1);
+    tell(report::device_line(run_info_, survey.why) + "\n");
+    if (flags_.dry_run) return dry_run();
+    return measure(table);
+  }
+
+ private:
+  void tell(const std::string& text) {
+    if (flags_.output.quiet) return;
+    clear();
+    say(out_, text);
+    std::fflush(out_);
+  }
+
+  void clear() {
+    if (shown_) say(stderr, "\r\x1b[K");
+    shown_ = false;
+  }
+
+  tune::SearchSpace space_of(const Problem& problem) const {
+    tune::SearchSpace space;
+    try {
+      space = tune::search_space(variants_, problem, device_, tune::standard_rules(), axes_);
+    } catch (const std::invalid_argument& why) {
+      throw usage_error(fmt::format("{}: {}; narrow it with -a", short_shape(problem), why.what()));
+    }
+    for (const tune::CostModel& model : models_) {
+      const std::int64_t splits = tune::fitted_splits(model, problem);
+      TuningPoint point;
+      const bool by_chunk = model.axis == tune::SplitAxis::chunk;
+      if (splits > 0) {
+        const std::int64_t chunk = (problem.seq + splits - 1) / splits;
+        point.set(
+            tune::to_string(model.axis),
+            by_chunk ? (chunk + model.chunk_grain - 1) / model.chunk_grain * model.chunk_grain : splits);
+        tune::add_start(space, model.variant, point, "model");
+      }
+    }
+    // What was best for the nearest length of the same heads.
+    const ProfileEntry* near = nullptr;
+    const auto apart = [&](const ProfileEntry& entry) {
+      return std::abs(std::log(static_cast<double>(entry.seq) / static_cast<double>(problem.seq)));
+    };
+    for (const ProfileEntry& entry : found_) {
+      if (entry.key.heads == problem.heads && entry.key.kv_heads == problem.kv_heads &&
+          entry.key.dim == problem.dim && entry.key.dtype == problem.dtype &&
+          (!near || apart(entry) < apart(*near)))
+        near = &entry;
+    }
+    if (near) tune::add_start(space, near->key.variant, near->tuning, "near");
+    return space;
+  }
+
+  Exit dry_run() {
+    double total = 0.0;
+    for (const Problem& problem : shapes_) {
+      const tune::SearchSpace space = space_of(problem);
+      const double bandwidth =
+          device_.bandwidth_datasheet.value_or(device_.kind == BackendKind::cpu ? 1e10 : 2e12);
+      const double bytes =
+          static_cast<double>(problem.logical_bytes()) +
+          (settings_.measure.cache == CacheMode::cold ? kFlushedTwice * static_cast<double>(device_.l2_bytes)
+                                                      : 0.0);
+      const double sample_s = kSampleSeconds + 1.5 * bytes / bandwidth;
+      // As the recorded sweeps went: a start or two rounds each, then some seventy samples and the finals.
+      const double rounds = static_cast<double>(search_.rounds),
+                   points = static_cast<double>(space.points.size());
+      double samples = points * rounds;
+      if (search_.strategy != tune::Strategy::exhaustive)
+        samples = std::min(samples, 2.0 * static_cast<double>(space.starts.size()) + 70.0 + 2.0 * rounds);
+      samples += 8.0 * tune::kGainRounds;
+      const double seconds = kWorkerSeconds + samples * sample_s;
+      total += seconds;
+      tell(fmt::format("\n{}: {} points, {} of them starts, about {:.0f} samples and {:.1f} s\n",
+                       short_shape(problem), space.points.size(), space.starts.size(), samples, seconds));
+      for (const tune::SpacePoint& point : space.points) {
+        std::string origins;
+        for (const std::string& origin : point.origins) origins += (origins.empty() ? "" : ", ") + origin;
+        tell(fmt::format("  {:<44} {} x {}{}\n", point.name(), point.plan.splits, point.plan.chunk,
+                         origins.empty() ? "" : "  " + origins));
+      }
+    }
+    tell(fmt::format("\n{} shape{}, about {:.0f} s; nothing was measured\n", shapes_.size(),
+                     shapes_.size() == 1 ? "" : "s", total));
+    return Exit::good;
+  }
+
+  Exit measure(VariantTable table) {
+    const std::string path = flags_.profile.empty() ? user_profile_path(device_) : flags_.profile;
+    if (path.empty())
+      throw usage_error("--profile is missing, and neither XDG_CONFIG_HOME nor HOME says where");
+    if (flags_.profile.empty())
+      io::make_directories(std::filesystem::path(path).parent_path().string(), "--profile");
+    io::probe_writable(path, "--profile");
+    // Held to the end: a second tuner would disturb what this one measures, too.
+    const auto lock = io::lock_output(path, "--profile");
+    profile_ = io::read_profile(path).value_or(TuningProfile{});
+    profile_.path = path;
+
+    OutputOptions output = flags_.output;
+    output.md.clear();  // the plans, not the rows
+    if (output.json.empty() || output.json == "-") {
+      points_path_ = tuning_points_path(device_);
+      if (points_path_.empty())
+        throw usage_error("--json is missing, and neither XDG_STATE_HOME nor HOME says where");
+      io::make_directories(std::filesystem::path(points_path_).parent_path().string(), "--json");
+      // Also where stdout gets them in the end.
+      output.json = points_path_;
+    } else {
+      points_path_ = output.json;
+    }
+    if (!flags_.output.md.empty() && flags_.output.md != "-") io::probe_writable(flags_.output.md, "--md");
+    std::vector<ResultRecord> earlier;
+    if (flags_.resume) earlier = earlier_rows();
+    file_.run = run_info_;
+    ResultWriter writer(output, file_.run);
+    writer_ = &writer;
+
+    const Clock::time_point begin = Clock::now();
+    std::optional<Clock::time_point> deadline;
+    if (settings_.budget_s)
+      deadline = begin + std::chrono::duration_cast<Clock::duration>(
+                             std::chrono::duration<double>(*settings_.budget_s));
+    std::size_t left_out = 0;
+    begin_ = begin;
+    for (std::size_t s = 0; s < shapes_.size() && !interrupted(); ++s) {
+      if (deadline && Clock::now() >= *deadline) {
+        ++left_out;
+        continue;
+      }
+      shape_ = s;
+      if (!tune_shape(table, earlier, deadline) && !interrupted() && deadline && Clock::now() >= *deadline)
+        ++left_out;
+    }
+    file_.run.interrupted = interrupted();
+    writer.write(file_);
+    writer.write_stdout(file_);
+    if (flags_.output.json == "-") say(stdout, io::to_json(file_));
+    clear();
+    report(path, writer);
+    if (left_out > 0)
+      say(stderr,
+          fmt::format("fdbench: --budget was spent; shapes left out: {}; --resume goes on from here\n",
+                      left_out));
+    if (interrupted()) {
+      say(stderr,
+          fmt::format("fdbench: interrupted; {} plans and {} rows were kept; --resume goes on from them\n",
+                      found_.size(), file_.results.size()));
+      return Exit::interrupted;
+    }
+    if (writer.failed()) return Exit::not_written;
+    if (wrong_) return Exit::wrong_result;
+    return found_.empty() || without_plan_ > 0 ? Exit::failed : Exit::good;
+  }
+
+  std::vector<ResultRecord> earlier_rows() {
+    if (!std::filesystem::exists(points_path_)) return {};
+    ResultFile file = io::read_result_file(points_path_);
+    const RunInfo& run = file.run;
+    if (run.device.name != device_.name || run.device.sms != device_.sms ||
+        run.cache != settings_.measure.cache || run.seed != settings_.measure.seed ||
+        run.tool.commit != run_info_.tool.commit)
+      throw Error(
+          Exit::not_comparable,
+          fmt::format("--resume {}: was measured on another device, by another build, or with another "
+                      "--cache or --seed; tune without --resume",
+                      points_path_));
+    return std::move(file.results);
+  }
+
+  // False where the shape has no plan.
+  bool tune_shape(VariantTable table, const std::vector<ResultRecord>& earlier,
+                  const std::optional<Clock::time_point>& deadline) {
+    const Problem& problem = shapes_[shape_];
+    const tune::SearchSpace space = space_of(problem);
+    tune::LiveSetup setup{worker_protocol(), settings_, table, deadline, {}};
+    for (const ResultRecord& row : earlier) {
+      if (row.problem == problem) setup.earlier.push_back(row);
+    }
+    tune::LiveMeasurer measurer(space, std::move(setup), interrupted());
+    const std::vector<ResultRecord> before = file_.results;
+    Clock::time_point written = Clock::now();
+    const auto keep = [&](bool now) {
+      if (!now && seconds_since(written) < 1.0) return;
+      file_.results = before;
+      for (ResultRecord& row : measurer.rows()) file_.results.push_back(std::move(row));
+      writer_->write(file_);
+      written = Clock::now();
+    };
+    const auto outcome =
+        tune::search(tune::landscape_of(space), measurer, search_, [&](const tune::SearchState& state) {
+          progress(space, state);
+          keep(false);
+        });
+    std::optional<ProfileEntry> entry;
+    std::size_t plan = 0;
+    if (outcome.winner && !outcome.stopped) {
+      entry = tune::entry_of(space, outcome, entry_base(space.points[outcome.winner->point].variant));
+      plan = tune::add_gains(space, outcome, measurer, *entry);
+    }
+    measurer.finish();
+    keep(true);
+    std::size_t failed = 0;
+    for (std::size_t i = 0; i < space.points.size(); ++i) {
+      failed += measurer.failed(i).empty() ? 0u : 1u;
+      if (!measurer.wrong(i)) continue;
+      wrong_ = true;
+      say(stderr, fmt::format("fdbench: {} {}: a wrong result: {}\n", short_shape(problem),
+                              space.points[i].name(), measurer.failed(i)));
+    }
+    clear();
+    if (failed > 0)
+      say(stderr, fmt::format("fdbench: {}: {} of {} points failed; {} says why\n", short_shape(problem),
+                              failed, space.points.size(), points_path_));
+    if (entry && !measurer.failed(plan).empty()) entry.reset();
+    if (!entry) {
+      if (!outcome.stopped) {
+        ++without_plan_;
+        say(stderr, fmt::format("fdbench: {}: no plan: {}\n", short_shape(problem),
+                                space.points.empty() ? "no variant takes this shape" : "every point failed"));
+      }
+      return false;
+    }
+    tell(fmt::format("[{}/{}] {}: {} {:.2f} us, {} of {} points, {} samples in {:.3f} s{}\n", shape_ + 1,
+                     shapes_.size(), short_shape(problem), space.points[outcome.winner->point].name(),
+                     entry->ns / 1e3, outcome.measured, space.points.size(), outcome.samples, outcome.cost_s,
+                     measurer.resumed_samples() > 0
+                         ? fmt::format(" ({} samples as resumed)", measurer.resumed_samples())
+                         : fmt::format(" (and {:.1f} s of checking and gains)", measurer.checking_s())));
+    found_.push_back(*entry);
+    tune::put_entry(profile_, *std::move(entry));
+    io::write_atomically(profile_.path, io::to_json(profile_));
+    return true;
+  }
+
+  // What an entry has of this machine and this run.
+  ProfileEntry entry_base(const std::string& variant) const {
+    ProfileEntry entry;
+    entry.key.environment = profile_environment(device_, run_info_.tool.cuda);
+    for (const Variant* one : variants_) {
+      if (one->name == variant) entry.key.tuning_version = one->tuning_version;
+    }
+    entry.source_hash = kernels_hash();
+    entry.tool = fmt::format("{} ({}{})", run_info_.tool.version, run_info_.tool.commit,
+                             run_info_.tool.dirty ? "+changes" : "");
+    entry.when = run_info_.started;
+    entry.strategy = to_string(search_.strategy);
+    return entry;
+  }
+
+  void progress(const tune::SearchSpace& space, const tune::SearchState& state) {
+    if (flags_.output.quiet || !isatty(fileno(stderr))) return;
+    std::string left;
+    if (shape_ > 0)
+      left = fmt::format(", about {:.0f} s left", seconds_since(begin_) / static_cast<double>(shape_) *
+                                                      static_cast<double>(shapes_.size() - shape_));
+    say(stderr,
+        fmt::format("\r\x1b[K[{}/{}] {}: {}, {} of {} points{}{}", shape_ + 1, shapes_.size(),
+                    short_shape(space.problem), to_string(state.phase), state.measured, space.points.size(),
+                    state.leader ? fmt::format(", leader {} {:.2f} us", space.points[*state.leader].name(),
+                                               state.leader_ns / 1e3)
+                                 : "",
+                    left));
+    std::fflush(stderr);
+    shown_ = true;
+  }
+
+  void report(const std::string& path, const ResultWriter& writer) {
+    if (!found_.empty()) {
+      tell("\n" + profile_table(found_) + "\n" + gain_summary(found_, false));
+      tell(fmt::format("\nwrote {}\n", path));
+    }
+    if (!writer.failed() && !flags_.output.quiet) {
+      for (const std::string& file : writer.paths()) tell(fmt::format("wrote {}\n", file));
+    }
+    if (flags_.output.md.empty() || found_.empty()) return;
+    const std::string text = profile_markdown(found_) + "\n" + gain_summary(found_, true);
+    if (flags_.output.md == "-") {
+      say(stdout, text);
+    } else {
+      io::write_atomically(flags_.output.md, text);
+      tell(fmt::format("wrote {}\n", flags_.output.md));
+    }
+  }
+
+  const TuneFlags& flags_;
+  bench::RunSettings settings_;
+  tune::SearchSettings search_;
+  std::vector<Problem> shapes_;
+  DeviceInfo device_;
+  std::vector<const Variant*> variants_;
+  tune::AxisChoice axes_;
+  std::vector<tune::CostModel> models_;
+  std::FILE* out_ = stdout;
+  RunInfo run_info_;
+  TuningProfile profile_;
+  ResultFile file_;
+  ResultWriter* writer_ = nullptr;
+  std::string points_path_;
+  std::vector<ProfileEntry> found_;
+  Clock::time_point begin_;
+  std::size_t shape_ = 0, without_plan_ = 0;
+  bool wrong_ = false, shown_ = false;
+};
+
+}  // namespace
+
+tune::SearchSettings search_settings(const TuneFlags& flags) {
+  const bench::RunSettings settings = flags.measure.settings();
+  const auto strategy = tune::parse_strategy(flags.strategy);
+  if (!strategy)
+    throw usage_error("--strategy " + flags.strategy + ": must be halving, random or exhaustive");
+  tune::SearchSettings search;
+  search.strategy = *strategy;
+  search.rounds = settings.measure.rounds.value_or(kFinalRounds);
+  search.seed = settings.measure.seed;
+  return search;
+}
+
+Exit tune_live(const TuneFlags& flags) {
+  return Tuner(flags).run();
+}
+
+}  // namespace fdbench::cli

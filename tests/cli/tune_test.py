@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""`fdbench tune`: the whole flow on the fake device and on the CPU, profiles that run uses, and recorded sweeps."""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+from harness import REPO
+
+# A valley over the chunks that 1 to 32 splits and the rules make.
+SHAPE = ["--seq", "1024", "--heads", "2", "--dim", "64"]
+CHUNKS = {1024: 3000, 512: 2000, 342: 1600, 256: 1300, 192: 1200, 171: 1100, 128: 1000, 86: 1150, 64: 1400, 43: 1800, 32: 2500}
+
+
+class Tune(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.env = {"XDG_CONFIG_HOME": self.path("config"), "XDG_STATE_HOME": self.path("state")}
+        self.profile = self.folder / "config" / "fdbench" / "profiles" / "scripted.json"
+        self.points = self.folder / "state" / "fdbench" / "tune" / "scripted.json"
+
+    def fdbench(self, *args, **kw):
+        return harness.fdbench(*args, env=self.env, **kw)
+
+    def landscape(self, name="script", device=None, **other):
+        content = {"chunk_ns": {str(c): ns for c, ns in CHUNKS.items()}, **other}
+        return self.script(name, device={"name": "Scripted", "driver": "580.1", **(device or {})},
+                           variants={"fake_other": content})
+
+    def tune(self, *args, script=None):
+        return self.fdbench("tune", "--fake", script or self.landscape(), *SHAPE, "--rounds", "12", *args)
+
+    def run_rows(self, *args, script=None, shape=SHAPE, rounds="3"):
+        path = self.path("run.json")
+        result = self.fdbench("run", "--fake", script or self.landscape(), *shape, "--rounds", rounds, "--json", path, *args)
+        self.assert_exit(result, 0)
+        return result, harness.rows_of(path)
+
+    def entries(self):
+        return harness.read_json(self.profile)["entries"]
+
+    def test_the_whole_flow(self):
+        result = self.tune()
+        self.assert_exit(result, 0)
+        self.assertIn("fake_other chunk=128 1.00 us", result.out)
+        self.assertIn(f"wrote {self.profile}\n", result.out)
+        entry, = self.entries()
+        self.assertEqual(entry["tuning"], {"chunk": 128})
+        self.assertEqual(entry["median_ns"], 1000)
+        self.assertEqual(entry["key"]["seq_bucket"], [725, 1448])
+        default, = [gain for gain in entry["gains"] if gain["over"] == "default"]
+        self.assertAlmostEqual(default["gain"], 2.0)
+        self.assertTrue(any(gain["over"].startswith("rule:") for gain in entry["gains"]))
+        rows = harness.read_json(self.points)["results"]
+        self.assertGreaterEqual(len(rows), 4)
+        self.assertTrue(all(row["status"] == "ok" for row in rows))
+
+        result, rows = self.run_rows()
+        self.assertRegex(result.out.splitlines()[0], r"; profile \S+scripted.json: exact \(1 row\)$")
+        row = rows["fake_other"]
+        self.assertEqual((row["source"], row["tuning"], row["time_ns"]["median"]), ("profile:exact", {"chunk": 128}, 1000))
+        # The id has what was asked for: the row pairs with the one before the tuning.
+        self.assertIn("/default/", row["id"])
+        self.assertEqual(rows["fake_candidate"]["source"], "default")
+        self.assertEqual(self.run_rows(shape=["--seq", "1000", *SHAPE[2:]])[1]["fake_other"]["source"], "profile:bucket")
+        far = self.run_rows(shape=["--seq", "64", *SHAPE[2:]])[1]["fake_other"]
+        self.assertEqual((far["source"], far["tuning"]), ("profile:fallback", {}))
+        result, rows = self.run_rows("--no-profile")
+        self.assertEqual(rows["fake_other"]["source"], "default")
+        self.assertNotIn("profile", result.out)
+
+        shown = self.fdbench("tune", "--show", "--profile", str(self.profile))
+        self.assert_exit(shown, 0)
+        self.assertIn("chunk=128", shown.out)
+        for form, what in (("json", '"fdbench.profile/1.0"'), ("csv", "chunk=128"), ("header", "fdbench_profile")):
+            shown = self.fdbench("tune", "--export", form, "--profile", str(self.profile))
+            self.assert_exit(shown, 0)
+            self.assertIn(what, shown.out)
+
+    def test_a_header_compiles_and_finds_the_plan(self):
+        compiler = shutil.which("c++") or self.skipTest("no compiler")
+        self.assert_exit(self.tune(), 0)
+        self.folder.joinpath("plans.h").write_text(
+            self.fdbench("tune", "--export", "header", "--profile", str(self.profile)).out)
+        self.folder.joinpath("main.cpp").write_text(
+            '#include "plans.h"\nusing namespace fdbench_profile;\n'
+            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000)->chunk == 128);\n'
+            'static_assert(!find("fake_other", "bf16", 64, 2, 2, 100) && !find("fake", "bf16", 64, 2, 2, 1000));\n')
+        subprocess.run([compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "main.cpp"],
+                       cwd=self.folder, check=True)
+
+    def test_strategies_and_seeds(self):
+        for strategy in ("exhaustive", "random", "halving"):
+            self.assert_exit(self.tune("--strategy", strategy, "--seed", "7"), 0)
+            entry, = self.entries()
+            self.assertEqual(entry["search"]["strategy"], strategy)
+            if strategy != "random":
+                self.assertEqual(entry["tuning"], {"chunk": 128})
+        first = entry
+        self.assert_exit(self.tune("--seed", "7"), 0)
+        again, = self.entries()
+        for key in ("tuning", "search", "ties", "margin"):
+            self.assertEqual(first[key], again[key])
+
+    def test_a_failing_point_is_a_row(self):
+        script = self.landscape(behaviour="crash", bad_chunk=128)
+        result = self.tune(script=script)
+        self.assert_exit(result, 0)
+        self.assertIn("1 of 11 points failed", result.err)
+        self.assertEqual(self.entries()[0]["tuning"], {"chunk": 171})
+        failed, = [row for row in harness.read_json(self.points)["results"] if row["status"] != "ok"]
+        self.assertEqual((failed["tuning"], failed["status"]), ({"chunk": 128}, "failed"))
+        self.assertIn("killed by signal", failed["reason"])
+
+    def test_a_wrong_point_is_never_the_plan(self):
+        result = self.tune(script=self.landscape(behaviour="nan", bad_chunk=128))
+        self.assert_exit(result, 3)
+        self.assertIn("a wrong result", result.err)
+        self.assertEqual(self.entries()[0]["tuning"], {"chunk": 171})
+
+    def test_nothing_works(self):
+        result = self.tune(script=self.landscape(behaviour="throw"))
+        self.assert_exit(result, 6)
+        self.assertIn("every point failed", result.err)
+        self.assertFalse(self.profile.exists())
+
+    def test_another_environment(self):
+        self.assert_exit(self.tune(), 0)
+        # Soft: used, and said.
+        newer = self.landscape("newer", device={"driver": "590.2"})
+        result, rows = self.run_rows(script=newer)
+        self.assertEqual(rows["fake_other"]["source"], "profile:exact")
+        self.assertIn("driver 580, and here it is 590: used all the same", result.err)
+        # Its own entry stands beside the other's.
+        self.assert_exit(self.tune(script=newer), 0)
+        self.assertEqual([entry["key"]["driver_major"] for entry in self.entries()], [580, 590])
+        # Hard: not used, and said.
+        result, rows = self.run_rows(script=self.landscape("other", device={"sms": 78}))
+        self.assertEqual(rows["fake_other"]["source"], "default")
+        self.assertIn("and this is Scripted (78 ", result.err)
+
+    def test_compare_pairs_tuned_with_untuned_rows(self):
+        self.run_rows(rounds="8")
+        os.rename(self.path("run.json"), self.path("base.json"))
+        self.assert_exit(self.tune(), 0)
+        self.run_rows(rounds="8")
+        result = self.fdbench("compare", self.path("base.json"), self.path("run.json"))
+        self.assertNotIn("GONE", result.out)
+        self.assertIn("fake_other", result.out)
+
+    def test_a_broken_profile_is_left_as_it_is(self):
+        self.profile.parent.mkdir(parents=True)
+        self.profile.write_text('{"schema": "fdbench.profile/1.0",\n "entries": [}')
+        result = self.tune()
+        self.assert_exit(result, 2)
+        self.assertIn("scripted.json:2:14: ", result.err)
+        self.assertEqual(self.profile.read_text(), '{"schema": "fdbench.profile/1.0",\n "entries": [}')
+        result, rows = self.run_rows()
+        self.assertIn("scripted.json:2:14: ", result.err)
+        self.assertEqual(rows["fake_other"]["source"], "default")
+        self.assert_one_line(self.fdbench("run", "--fake", self.landscape(), *SHAPE, "--profile", str(self.profile)), 2,
+                             "scripted.json:2:14: ")
+
+    def test_a_second_tuner_is_refused(self):
+        self.profile.parent.mkdir(parents=True)
+        with open(self.profile.parent / ".scripted.json.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            result = self.tune()
+            self.assert_exit(result, 2)
+            self.assertIn("is writing it", result.err)
+
+    def test_concurrent_writers_and_a_killed_one(self):
+        slow = ["--seq", "512:4096*2", "--heads", "2", "--dim", "64", "--rounds", "2000", "--strategy", "exhaustive"]
+        first = subprocess.Popen([harness.BIN, "tune", "--fake", self.landscape(), *slow], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=harness.environment(**self.env))
+        self.addCleanup(first.communicate)
+        self.addCleanup(first.kill)
+        lock = self.profile.parent / ".scripted.json.lock"
+        end = time.monotonic() + 60
+        while not lock.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        second = self.tune()
+        self.assert_exit(second, 2)
+        self.assertIn("another fdbench", second.err)
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        # Whatever is there is whole, and the lock went with its holder.
+        if self.profile.exists():
+            harness.read_json(self.profile)
+        self.assert_exit(self.tune(), 0)
+        self.assertTrue(any(entry["seq"] == 1024 for entry in self.entries()))
+
+    def test_ctrl_c_keeps_all_and_resume_goes_on(self):
+        args = ["--seq", "64,1024", "--heads", "2", "--dim", "64", "--strategy", "exhaustive", "--rounds", "500"]
+        script = self.landscape()
+        process = subprocess.Popen([harness.BIN, "tune", "--fake", script, *args], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=harness.environment(**self.env))
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        line = process.stdout.readline()  # the first shape is done
+        self.assertIn(b"[1/2] 64 x 2/2", line)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn(b"1 plans and", err)
+        self.assertIs(harness.read_json(self.points)["run"]["interrupted"], True)
+        self.assertEqual([entry["seq"] for entry in self.entries()], [64])
+        result = self.fdbench("tune", "--fake", script, *args, "--resume")
+        self.assert_exit(result, 0)
+        self.assertRegex(result.out, r"\[1/2\] 64 x 2/2[^\n]+samples as resumed")
+        self.assertEqual([entry["seq"] for entry in self.entries()], [64, 1024])
+
+    def test_a_budget_and_a_dry_run(self):
+        result = self.tune("--dry-run")
+        self.assert_exit(result, 0)
+        self.assertIn("1024 x 2/2 x 64 bf16: 11 points", result.out)
+        self.assertIn("nothing was measured", result.out)
+        self.assertRegex(result.out, r"chunk=128 +8 x 128")
+        self.assertFalse(self.profile.exists())
+        result = self.tune("--budget", "0.000001")
+        self.assert_exit(result, 6)
+        self.assertIn("--budget was spent; shapes left out: 1", result.err)
+
+    def test_axes_narrow_the_space(self):
+        result = self.tune("-a", "chunk=256,512", "--strategy", "exhaustive")
+        self.assert_exit(result, 0)
+        # Rules' plans are points all the same.
+        measured = {row["tuning"].get("chunk") for row in harness.read_json(self.points)["results"]}
+        self.assertLessEqual({256, 512, 128}, measured)
+        self.assertFalse({171, 342, 86, 43} & measured)
+
+    def test_bad_input(self):
+        for args, part in ((["--strategy", "magic"], "--strategy magic"), (["--export", "xml"], "--export xml"),
+                           (["-a", "warps=4"], "no variant to tune has an axis 'warps'"),
+                           (["--variant", "nope"], "--variant nope"), (["--processes", "2"], "--processes"),
+                           (["--from", self.path("absent.json")], "absent.json"),
+                           (["--profile", self.path("no/such/p.json")], "does not exist"),
+                           (["--timer", "graph"], "--timer graph")):
+            with self.subTest(args=args):
+                result = self.tune(*args)
+                self.assert_exit(result, 2)
+                self.assertRegex(result.err, r"\Afdbench: [^\n]+\n\Z")
+                self.assertIn(part, result.err)
+        self.assert_exit(self.fdbench("run", "--profile", "p.json", "--no-profile", *SHAPE), 2)
+        self.assert_exit(self.fdbench("tune", "--show", "--profile", self.path("absent.json")), 2)
+
+    def test_the_cpu(self):
+        profile = self.path("cpu.json")
+        shape = ["--seq", "512", "--heads", "2", "--dim", "64", "--device", "cpu"]
+        result = self.fdbench("tune", *shape, "--rounds", "8", "--profile", profile, "--variant", "cpu_split_kv",
+                              "-a", "chunk=64,128,256", "-a", "threads=1,2")
+        self.assert_exit(result, 0)
+        entry, = harness.read_json(profile)["entries"]
+        self.assertEqual(entry["key"]["variant"], "cpu_split_kv")
+        path = self.path("run.json")
+        self.assert_exit(self.fdbench("run", *shape, "--rounds", "2", "--variant", "cpu_split_kv", "--profile", profile,
+                                      "--json", path), 0)
+        self.assertEqual(harness.rows_of(path)["cpu_split_kv"]["source"], "profile:exact")
+
+    def test_recorded_sweeps_of_a_gpu(self):
+        files = sorted(map(str, (REPO / "results" / "nvidia-h200").glob("*-sweep-*.json")))
+        args = [word for file in files for word in ("--from", file)]
+        result = self.fdbench("tune", *args)
+        self.assert_exit(result, 0)
+        self.assertIn("not shown to be further off:       8 of 8", result.out)
+        cost = float(result.out.split("device time of the exhaustive one: ")[1].split(" %")[0])
+        self.assertLess(cost, 10.0)
+        self.assertEqual(self.fdbench("tune", *args).out, result.out)
+
+
+if __name__ == "__main__":
+    harness.main()

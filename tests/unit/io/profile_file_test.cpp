@@ -1,0 +1,116 @@
+#include "io/profile_file.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace fdbench::io {
+namespace {
+
+TuningProfile example() {
+  TuningProfile profile;
+  profile.path = "p.json";
+  ProfileEntry entry;
+  ProfileKey& key = entry.key;
+  key.environment.device = "NVIDIA \"H200\"";
+  key.environment.sms = 132;
+  key.environment.cc = 90;
+  key.environment.driver_major = 580;
+  key.environment.toolkit_major = 13;
+  key.variant = "split_kv_tma";
+  key.tuning_version = 2;
+  key.dtype = Dtype::fp16;
+  key.dim = 128;
+  key.heads = 32;
+  key.kv_heads = 8;
+  key.bucket = seq_bucket(8192);
+  entry.seq = 8192;
+  entry.tuning.set("splits", 16);
+  entry.ns = 13064.5;
+  entry.ties.resize(2);
+  entry.ties[1].set("splits", 12);
+  entry.runner_up = TuningPoint{};
+  entry.margin = 0.012;
+  entry.margin_ci95 = Bounds{-0.002, 0.02};
+  entry.won = 0.65;
+  entry.choosing_rounds = entry.scoring_rounds = 20;
+  entry.splits = 16;
+  entry.chunk = 512;
+  entry.workspace_bytes = 4096;
+  entry.gains.push_back({"default", {}, 13500.0, 0.033, Bounds{0.02, 0.04}});
+  entry.gains.push_back({"rule:fa3", entry.ties[1], 13100.0, 0.003, {}});
+  entry.strategy = "halving";
+  entry.points = 200;
+  entry.points_measured = 31;
+  entry.samples = 240;
+  entry.source_hash = "0123456789ab";
+  entry.tool = "0.1.0 (abc)";
+  entry.when = "2026-01-02T03:04:05Z";
+  profile.entries.push_back(entry);
+  return profile;
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    parse_profile(text, "p.json");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Exit::usage);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ProfileFile, ReadsWhatItWrote) {
+  const std::string text = to_json(example());
+  const TuningProfile back = parse_profile(text, "p.json");
+  EXPECT_EQ(to_json(back), text);
+  ASSERT_EQ(back.entries.size(), 1u);
+  EXPECT_EQ(back.entries[0].key, example().entries[0].key);
+  EXPECT_EQ(back.entries[0].ties, example().entries[0].ties);
+  EXPECT_EQ(back.entries[0].gains[0].ci95->hi, 0.04);
+}
+
+TEST(ProfileFile, SaysWhereItIsBroken) {
+  const std::string text = to_json(example());
+  EXPECT_EQ(error_of("{\n  \"schema\": oops").rfind("p.json:2:13: ", 0), 0u)
+      << error_of("{\n  \"schema\": oops");
+  EXPECT_NE(error_of(text.substr(0, text.size() / 2)).find("truncated"), std::string::npos);
+  EXPECT_NE(error_of("{\"schema\": \"fdbench.result/1.0\"}").find("profile"), std::string::npos);
+  auto profile = example();
+  profile.entries[0].seq = 100;
+  EXPECT_NE(error_of(to_json(profile)).find("entries[0].seq must be within its key's seq_bucket"),
+            std::string::npos);
+  profile = example();
+  profile.entries.push_back(profile.entries[0]);
+  EXPECT_NE(error_of(to_json(profile)).find("entries[1] repeats the key of entry 0"), std::string::npos);
+  std::string wrong = text;
+  wrong.replace(wrong.find("132"), 3, "\"x\"");
+  EXPECT_NE(error_of(wrong).find("sms must be"), std::string::npos);
+}
+
+TEST(ProfileFile, ExportsHaveARowAnEntry) {
+  const std::string csv = profile_csv(example());
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
+  const std::string header = csv.substr(0, csv.find('\r'));
+  std::string row = csv.substr(csv.find('\n') + 1);
+  EXPECT_EQ(
+      row.rfind("\"NVIDIA "
+                "\"\"H200\"\"\",132,90,580,13,split_kv_tma,2,fp16,128,32,8,5793,11585,8192,splits=16,16,512",
+                0),
+      0u)
+      << row;
+  EXPECT_EQ(std::count(header.begin(), header.end(), ','), std::count(row.begin(), row.end(), ','));
+  EXPECT_NE(profile_header(example()).find(
+                "\"split_kv_tma\", 2, \"fp16\", 128, 32, 8, 5793, 11585, \"splits=16\", 16, 512, 13064.5}"),
+            std::string::npos);
+}
+
+TEST(ProfileFile, AMissingFileIsNone) {
+  EXPECT_FALSE(read_profile("/nonexistent/p.json"));
+  EXPECT_THROW(read_profile("/"), Error);
+}
+
+}  // namespace
+}  // namespace fdbench::io
