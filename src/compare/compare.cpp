@@ -80,6 +80,16 @@ class Comparing {
     return std::move(rows_);
   }
 
+  // Rows of both sides whose plans differ since a profile chose one of them.
+  std::size_t other_plans() const {
+    std::size_t count = 0;
+    for (const auto& [key, base] : base_.rows) {
+      const auto now = now_.rows.find(key);
+      if (now != now_.rows.end() && !(base.record->tuning == now->second.record->tuning)) ++count;
+    }
+    return count;
+  }
+
  private:
   void add(const std::string& key) {
     if (!settings_.only.empty() && !settings_.only.count(key)) return;
@@ -237,7 +247,13 @@ Comparison compare_sides(const Side& base, const Side& now, const CompareSetting
   out.warnings = std::move(comparability.warnings);
   out.not_comparable = std::move(comparability.differences);
   if (!out.not_comparable.empty()) return out;
-  out.rows = Comparing(base, now, settings).rows();
+  Comparing comparing(base, now, settings);
+  out.rows = comparing.rows();
+  if (const std::size_t other = comparing.other_plans(); other > 0)
+    out.warnings.push_back(
+        std::to_string(other) + (other == 1 ? " row has" : " rows have") +
+        " another plan by a tuning profile than in the base: a change of plans, perhaps not "
+        "of kernels (fdbench run --no-profile has the variants' own)");
   std::size_t below = 0;
   const RowComparison* example = nullptr;
   for (const RowComparison& row : out.rows) {

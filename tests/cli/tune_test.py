@@ -151,6 +151,7 @@ class Tune(harness.TestCase):
         self.run_rows(rounds="8")
         result = self.fdbench("compare", self.path("base.json"), self.path("run.json"))
         self.assertNotIn("GONE", result.out)
+        self.assertIn("1 row has another plan by a tuning profile", result.out + result.err)
         self.assertIn("fake_other", result.out)
 
     def test_a_broken_profile_is_left_as_it_is(self):
