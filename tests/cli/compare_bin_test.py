@@ -59,7 +59,7 @@ class Builds(CompareCase):
     def test_builds_that_break(self):
         script = self.script("ok")
         silent = self.wrapper("silent", "exit 0")
-        self.assert_one_line(fdbench("compare", "--bin", BIN, silent, *SHAPE, "--fake", script), 2, "first-new-0.json")
+        self.assert_one_line(fdbench("compare", "--bin", BIN, silent, *SHAPE, "--fake", script), 2, "silent: wrote no results")
         crash = self.wrapper("crash", "kill -SEGV $$")
         self.assert_one_line(fdbench("compare", "--bin", crash, BIN, *SHAPE, "--fake", script), 2, "crash", "signal 11")
         old = self.wrapper("old", "echo 'unknown flag --fake' >&2; exit 2")

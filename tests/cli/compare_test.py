@@ -145,16 +145,34 @@ class Formats(CompareCase):
         self.assert_one_line(fdbench("compare", base, base, "--export", "junit"), 2, "--export junit")
         self.assert_one_line(fdbench("compare", base, base, "--export", "pdf=x"), 2, "pdf")
         self.assert_one_line(fdbench("compare", base, base, "--export", "md=/nosuch/x"), 2, "/nosuch")
-        self.assertEqual(fdbench("compare", base, base, "--export", "md=/dev/full").code, 8)
+        self.assertEqual(fdbench("compare", base, self.results("new"), "--export", "md=/dev/full").code, 8)
+        # A baseline is not written over.
+        before = pathlib.Path(base).read_text()
+        self.assert_one_line(fdbench("compare", base, self.results("new"), "--export", "json=" + base), 2, "--export", "reads")
+        self.assertEqual(pathlib.Path(base).read_text(), before)
         self.assert_one_line(fdbench("compare", base, base, "--format", "pdf"), 2, "--format pdf")
 
 
 class Usage(CompareCase):
+    def test_a_run_is_no_evidence_twice(self):
+        base, new = self.results("base"), self.results("new")
+        for files in ((base, base), (base, base, new), (base, new, new)):
+            self.assert_one_line(fdbench("compare", *files), 2, "the same run")
+
+    def test_nothing_compared_is_no_success(self):
+        base, new = self.results("base"), self.results("new")
+        document = json.loads(pathlib.Path(base).read_text())
+        document["results"] = []
+        pathlib.Path(base).write_text(json.dumps(document))
+        self.assertEqual(fdbench("compare", base, new).code, 6)
+
     def test_what_does_not_go_together(self):
         base = self.results("base")
         self.assert_one_line(fdbench("compare", base), 2, "two result files")
         self.assert_one_line(fdbench("compare", base, base, "--rounds", "3"), 2, "--rounds", "--bin")
         self.assert_one_line(fdbench("compare", "--bin", base), 2, "--bin OLD NEW")
+        self.assert_one_line(fdbench("compare", "--bin", harness.BIN, "/nosuch/b"), 2, "--bin /nosuch/b")
+        self.assert_one_line(fdbench("compare", base, self.results("new"), "--keep", "k"), 2, "--keep")
         self.assert_one_line(fdbench("compare", "--bin", "/nosuch/a", "/nosuch/b"), 2, "/nosuch/a")
         self.assert_one_line(fdbench("compare", "--bin", "/bin/false", "/bin/false"), 2, "/bin/false", "exit code 1")
 
@@ -177,7 +195,15 @@ class Lies(CompareCase):
                     self.assert_one_line(fdbench("compare", *args), 2, "lie.json")
         self.assert_one_line(fdbench("compare", good, str(self.folder)), 2, "directory")
         self.assert_one_line(fdbench("compare", good, "/nosuch.json"), 2, "/nosuch.json")
-        self.assert_one_line(fdbench("compare", good, good, "--doctor", good), 2, "fdbench.doctor")
+        self.assert_one_line(fdbench("compare", good, self.results("other"), "--doctor", good), 2, "fdbench.doctor")
+        zero = self.folder / "zero.json"
+        document = json.loads(text)
+        document["results"][0]["time_ns"]["samples"][0]["t"] = 0
+        zero.write_text(json.dumps(document))
+        self.assert_one_line(fdbench("compare", good, str(zero)), 2, "samples[0].t")
+        document["results"][0]["time_ns"]["samples"][0] = document["results"][0]["time_ns"]["samples"][1]
+        zero.write_text(json.dumps(document))
+        self.assert_one_line(fdbench("compare", good, str(zero)), 2, "samples[1]", "no other sample")
 
     def test_two_hundred_megabytes(self):
         path = self.folder / "large.json"

@@ -46,7 +46,9 @@ class Doctor(CompareCase):
         path = str(self.folder / "doctor.json")
         self.assertEqual(self.doctor("--processes", "2", "--json", path).code, 0)
         other = self.results("other", device={"name": "Another"})
-        self.assert_one_line(fdbench("compare", other, other, "--doctor", path), 2, "--doctor", "Another")
+        again = self.results("again", device={"name": "Another"})
+        self.assert_one_line(fdbench("compare", other, again, "--doctor", path), 2, "--doctor", "Another")
+        self.assert_one_line(fdbench("report", other, "--doctor", path, "-o", "-"), 2, "--doctor", "Another")
 
     def test_usage(self):
         self.assert_one_line(self.doctor("--processes", "1"), 2, "--processes 1")

@@ -71,7 +71,13 @@ class Resume(CompareCase):
         refuse("--processes", args=("--processes", "2"))
         refuse("--rounds", rounds="7")
         refuse("the device", fake=self.script("other", device={"name": "Another"}))
+        self.assert_one_line(fdbench("run", *TWO, "--fake", script, "--resume", path, env={"FDBENCH_MAX_NOISE": "3"}), 2,
+                             "--max-noise")
+        self.assert_one_line(fdbench("run", *TWO, "--fake", script, "--resume", path, "--csv", path), 2, "--csv", "--resume")
         file = json.loads(pathlib.Path(path).read_text())
+        twice = str(self.folder / "twice.json")
+        pathlib.Path(twice).write_text(json.dumps(dict(file, results=file["results"] + file["results"][:1])))
+        self.assert_one_line(fdbench("run", *TWO, "--fake", script, "--resume", twice), 2, "twice")
         file["run"]["tool"]["commit"] = "0123456789ab"
         pathlib.Path(path).write_text(json.dumps(file))
         refuse("the build")

@@ -164,6 +164,27 @@ class FromFiles(harness.TestCase):
 
 
 class BadInput(harness.TestCase):
+    def test_what_would_be_lost_or_counted_twice(self):
+        path, other = made_file(self.path("made.json")), self.path("x.md")
+        before = pathlib.Path(path).read_text()
+        self.assert_one_line(harness.fdbench("rules", "--from", path, "--md", path), 2, "--md", "--from")
+        self.assertEqual(pathlib.Path(path).read_text(), before)
+        self.assert_one_line(harness.fdbench("rules", "--from", path, "--md", other, "--emit-header", other), 2, other)
+        self.assert_one_line(harness.fdbench("rules", "--from", path, "--from", path), 2, "--from", "same run")
+        self.assert_one_line(harness.fdbench("rules", "--from", path, "--rule", "xqa", "--rule", "xqa"), 2, "--rule xqa")
+        document = json.loads(before)
+        document["run"]["id"] = "another"
+        document["results"][0]["tuning_version"] = 99
+        newer = self.path("newer.json")
+        pathlib.Path(newer).write_text(json.dumps(document))
+        self.assert_one_line(harness.fdbench("rules", "--from", path, "--from", newer), 5, "newer.json", "tuning_version")
+
+    def test_nothing_to_score_is_no_success(self):
+        path = made_file(self.path("made.json"), rounds=2)
+        result = harness.fdbench("rules", "--from", path, "--fit", "--emit-header", self.path("h.h"))
+        self.assertEqual(result.code, 6, result)
+        self.assertIn("no shape can be scored", result.err)
+
     def test_refused_in_one_line(self):
         file = made_file(self.path("made.json"))
         empty = json.loads(pathlib.Path(file).read_text())
