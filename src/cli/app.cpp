@@ -31,10 +31,10 @@ constexpr const char* kFooter =
     "  fdbench tune --heads 32 --kv-heads 8 --seq 512:131072*2\n"
     "  fdbench verify --seq 1,255,4096 --heads 32 --kv-heads 8\n"
     "\n"
-    "Exit codes: 0 good, 2 usage, 3 a wrong result, 4 too noisy (only with --fail-noisy), 6 a configuration "
-    "failed or\n"
-    "nothing was measured, 7 no such device, 8 a result could not be written, 130 interrupted (partial "
-    "results kept).";
+    "Exit codes: 0 good, 1 a regression (compare), 2 usage, 3 a wrong result, 4 too noisy (only with\n"
+    "--fail-noisy), 5 results not comparable, 6 a configuration failed or nothing was measured, 7 no such "
+    "device,\n"
+    "8 a result could not be written, 130 interrupted (partial results kept).";
 
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);

@@ -154,11 +154,13 @@ TEST(Exits, RegressionBeforeNoiseBeforeFailure) {
     row.verdict = verdict;
     row.failed = failed;
     row.new_ns = 1.0;
+    if (verdict != Verdict::fresh) row.base_ns = 1.0;
     comparison.rows.push_back(row);
   };
   EXPECT_EQ(exit_for(comparison, false, false), Exit::failed);  // nothing was compared
-  add(Verdict::faster);
   add(Verdict::fresh);
+  EXPECT_EQ(exit_for(comparison, false, false), Exit::failed);  // new alone is nothing compared
+  add(Verdict::faster);
   EXPECT_EQ(exit_for(comparison, false, true), Exit::good);
   add(Verdict::gone, true);
   EXPECT_EQ(exit_for(comparison, true, true), Exit::failed);

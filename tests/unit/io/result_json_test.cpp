@@ -163,6 +163,9 @@ TEST(ResultJson, DefaultsReadBackAsTheyWere) {
   file.results.emplace_back();
   file.results[0].problem = {1, 1, 1, 64, Dtype::bf16, std::nullopt};
   file.results[0].time = TimeSummary{};
+  for (double* ns : {&file.results[0].time->min, &file.results[0].time->q1, &file.results[0].time->median,
+                     &file.results[0].time->q3, &file.results[0].time->max})
+    *ns = 1.0;  // a time of 0 is refused
   file.results[0].plan = LaunchPlan{};
   file.results[0].accuracy = Accuracy{};
   file.run.device.l1d_bytes = 49152;

@@ -90,12 +90,14 @@ TEST(Explain, OnACpuAWorkItemReadsAllHeads) {
   cpu.sms = 6;
   LaunchPlan plan;
   plan.grid = {16, 1, 1};
+  plan.block = {4, 1, 1};  // threads
   plan.splits = 16;
   plan.chunk = 512;
   const Explanation e = explain(kProblem, cpu, plan, nullptr, 1000.0);
   EXPECT_FALSE(e.occupancy);
   EXPECT_FALSE(e.in_flight);
-  EXPECT_EQ(e.slots, 6);
+  EXPECT_EQ(e.slots, 4);
+  EXPECT_DOUBLE_EQ(e.waves, 4.0);
   EXPECT_EQ(e.kv_bytes_per_cta, 512 * 2 * 128 * 2 * 8);
 }
 
