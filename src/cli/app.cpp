@@ -197,8 +197,8 @@ Exit run_app(int argc, char** argv) {
   app.footer(kFooter);
   app.set_version_flag("--version", [] {
     const ToolInfo tool = build_info();
-    return fmt::format("fdbench {} ({}{}, {}, CUDA {})", tool.version, tool.commit,
-                       tool.dirty ? "+changes" : "", tool.compiler, tool.cuda.empty() ? "off" : tool.cuda);
+    return fmt::format("fdbench {} ({}, {}, CUDA {})", tool.version, commit_text(tool), tool.compiler,
+                       tool.cuda.empty() ? "off" : tool.cuda);
   });
   app.require_subcommand(1);
   const Command commands[] = {add_run(app, words),     add_sweep(app, words),  add_verify(app, words),

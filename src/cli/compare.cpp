@@ -22,6 +22,7 @@
 #include "cli/measure_options.h"
 #include "cli/numbers.h"
 #include "cli/read_doctor.h"
+#include "cli/result_inputs.h"
 #include "cli/say.h"
 #include "cli/shape_options.h"
 #include "compare/comparable.h"
@@ -160,15 +161,8 @@ Comparison compare_files(const CompareFlags& flags, compare::CompareSettings& se
   }
   if (flags.sides.size() < 2)
     throw usage_error("compare takes two result files or more: BASE... NEW (or --bin OLD NEW)");
-  std::vector<ResultFile> files;
-  for (const std::string& path : flags.sides) {
-    files.push_back(io::read_result_file(path));
-    for (std::size_t i = 0; i + 1 < files.size(); ++i) {
-      if (files[i].run.id == files.back().run.id)
-        throw usage_error(
-            fmt::format("{}: is the same run as {}; a run is no evidence twice", path, flags.sides[i]));
-    }
-  }
+  std::vector<ResultFile> files = read_result_files(flags.sides);
+  refuse_repeated_runs(files, flags.sides, "");
   if (!flags.keep.empty()) throw usage_error("--keep " + flags.keep + ": goes with --bin");
   take_noise(flags.doctor, files.back().run.device, settings);
   std::vector<ResultFile> now;

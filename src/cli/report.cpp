@@ -9,13 +9,13 @@
 
 #include "cli/commands.h"
 #include "cli/read_doctor.h"
+#include "cli/result_inputs.h"
 #include "cli/say.h"
 #include "cli/shape_options.h"
 #include "compare/compare.h"
 #include "io/doctor_file.h"
 #include "io/file.h"
 #include "io/gate.h"
-#include "io/result_json.h"
 #include "report/html.h"
 #include "rules/split_rule_table.h"
 
@@ -61,8 +61,9 @@ std::set<std::string> measured_ids(const ResultFile& file) {
 }
 
 // The last file against those before it that measured some of the same; nothing where none did.
-std::optional<Comparison> before_and_after(const std::vector<ResultFile>& files, const ReportFlags& flags,
-                                           const std::optional<MachineReport>& machine) {
+std::optional<Comparison> before_and_after(const std::vector<ResultFile>& files,
+                                           const std::vector<std::string>& names,
+                                           const compare::CompareSettings& settings) {
   if (files.size() < 2) return std::nullopt;
   const std::set<std::string> now = measured_ids(files.back());
   compare::Side base, after;
@@ -71,16 +72,11 @@ std::optional<Comparison> before_and_after(const std::vector<ResultFile>& files,
     if (std::none_of(ids.begin(), ids.end(), [&](const std::string& id) { return now.count(id) > 0; }))
       continue;
     base.files.push_back(&files[f]);
-    base.names.push_back(flags.files[f]);
+    base.names.push_back(names[f]);
   }
   if (base.files.empty()) return std::nullopt;
   after.files = {&files.back()};
-  after.names = {flags.files.back()};
-  compare::CompareSettings settings;
-  settings.gate = io::find_gate(flags.gate, config_directories("gates"));
-  if (machine) {
-    for (const RowNoise& row : machine->noise) settings.noise[row.id] = row;
-  }
+  after.names = {names.back()};
   return compare::compare_sides(base, after, settings);
 }
 
@@ -91,19 +87,16 @@ Exit execute(const ReportFlags& flags) {
     throw usage_error("-o is missing: which file is the page to go to? (- for stdout)");
   if (flags.output != "-") io::probe_writable(flags.output, "-o");
   io::refuse_overwriting(flags.output, "-o", flags.files, "report");
-  io::find_gate(flags.gate, config_directories("gates"));  // a name that is none is refused in any case
-  std::vector<ResultFile> files;
-  for (const std::string& path : flags.files) files.push_back(io::read_result_file(path));
+  compare::CompareSettings settings;
+  settings.gate = io::find_gate(flags.gate, config_directories("gates"));
+  const std::vector<ResultFile> files = read_result_files(flags.files);
+  refuse_repeated_runs(files, flags.files, "");
   std::optional<MachineReport> machine;
-  if (!flags.doctor.empty()) machine = read_doctor_of(flags.doctor, files.back().run.device);
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (files[i].run.id == files[j].run.id)
-        throw usage_error(
-            fmt::format("{}: is the same run as {}; give it once", flags.files[i], flags.files[j]));
-    }
+  if (!flags.doctor.empty()) {
+    machine = read_doctor_of(flags.doctor, files.back().run.device);
+    for (const RowNoise& row : machine->noise) settings.noise[row.id] = row;
   }
-  const std::optional<Comparison> comparison = before_and_after(files, flags, machine);
+  const std::optional<Comparison> comparison = before_and_after(files, flags.files, settings);
 
   report::ReportInput input;
   input.files = files;

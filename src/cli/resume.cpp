@@ -29,8 +29,8 @@ std::string value_of(const RunInfo& run, const std::string& flag) {
 }
 
 std::string build_of(const ToolInfo& tool) {
-  return fmt::format("{} {}{}, {}, CUDA {}, {}", tool.version, tool.commit, tool.dirty ? "+changes" : "",
-                     tool.compiler, tool.cuda.empty() ? "off" : tool.cuda, tool.flags);
+  return fmt::format("{} {}, {}, CUDA {}, {}", tool.version, commit_text(tool), tool.compiler,
+                     tool.cuda.empty() ? "off" : tool.cuda, tool.flags);
 }
 
 void refuse_foreign(const std::string& path, const RunInfo& old, const RunInfo& now) {

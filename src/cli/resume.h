@@ -14,7 +14,6 @@ namespace fdbench::cli {
 // unsupported or incorrect; what failed or timed out is tried again.
 class Resumed {
  public:
-  Resumed() = default;
   // Takes the finished shapes out of `work`. Throws Error (usage), beginning with --resume: an unreadable
   // file, or one of another device, build or way of measuring than `run`.
   Resumed(const std::string& path, const RunInfo& run, std::vector<bench::ShapeWork>& work);

@@ -133,7 +133,7 @@ void report_fit(const RulesFlags& flags, const Report& report, const std::vector
   HeaderEvidence evidence;
   evidence.run = report.run;
   const ToolInfo tool = build_info();
-  evidence.tool = fmt::format("{} ({}{})", tool.version, tool.commit, tool.dirty ? "+changes" : "");
+  evidence.tool = fmt::format("{} ({})", tool.version, commit_text(tool));
   evidence.fit_shapes = halves.fit.size();
   evidence.test_shapes = unseen.size();
   evidence.test = unseen_summary;

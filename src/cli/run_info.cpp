@@ -2,13 +2,12 @@
 
 #include <fmt/core.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <random>
-#include <string_view>
 
 #include "backend/cpu/cpu_backend.h"
 #include "cli/build_info.h"
@@ -36,9 +35,10 @@ std::string os_name() {
   return "unknown";
 }
 
-constexpr std::string_view kVariables[] = {"FDBENCH_ROUNDS", "FDBENCH_MAX_NOISE", "FDBENCH_MAX_TIME",
-                                           "FDBENCH_CACHE",  "FDBENCH_TIMER",     "FDBENCH_SEED",
-                                           "FDBENCH_DEVICE", "FDBENCH_PROCESSES", "FDBENCH_BUDGET"};
+// What flags of measuring are also taken from.
+constexpr const char* kVariables[] = {"FDBENCH_ROUNDS", "FDBENCH_MAX_NOISE", "FDBENCH_MAX_TIME",
+                                      "FDBENCH_CACHE",  "FDBENCH_TIMER",     "FDBENCH_SEED",
+                                      "FDBENCH_DEVICE", "FDBENCH_PROCESSES", "FDBENCH_BUDGET"};
 
 }  // namespace
 
@@ -52,13 +52,8 @@ RunInfo make_run_info(const std::string& command, const std::vector<std::string>
   run.argv = argv;
   // The program's name, not where it lies.
   if (!run.argv.empty()) run.argv.front() = "fdbench";
-  for (char** variable = environ; variable && *variable; ++variable) {
-    const std::string_view text = *variable;
-    const std::size_t at = text.find('=');
-    // Those that flags answer to; what tests and CMake take from the environment is no one's setting.
-    for (const std::string_view name : kVariables) {
-      if (text.substr(0, at) == name) run.environment[std::string(name)] = text.substr(at + 1);
-    }
+  for (const char* name : kVariables) {
+    if (const char* value = std::getenv(name)) run.environment[name] = value;
   }
   run.cache = settings.cache;
   run.timer = settings.timer;

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "cli/result_inputs.h"
 #include "core/error.h"
-#include "io/result_json.h"
 
 namespace fdbench::cli {
 
@@ -37,17 +37,14 @@ std::string list_of(const std::vector<std::string>& names) {
 SweepFiles read_sweeps(const std::vector<std::string>& paths, const std::string& variant) {
   SweepFiles found;
   std::vector<std::string> swept;
-  for (const std::string& path : paths) {
-    found.files.push_back(io::read_result_file(path));
-    check_comparable(found.files.front().run, found.files.back().run, path);
-    for (std::size_t i = 0; i + 1 < found.files.size(); ++i) {
-      if (found.files[i].run.id == found.files.back().run.id)
-        throw usage_error(fmt::format("--from {}: is the same run as {}; give it once", path, paths[i]));
-    }
-    for (const std::string& name : tune::swept_variants(found.files.back().results)) {
+  found.files = read_result_files(paths);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    check_comparable(found.files.front().run, found.files[i].run, paths[i]);
+    for (const std::string& name : tune::swept_variants(found.files[i].results)) {
       if (std::find(swept.begin(), swept.end(), name) == swept.end()) swept.push_back(name);
     }
   }
+  refuse_repeated_runs(found.files, paths, "--from ");
   found.names = list_of(paths);
   found.device = found.files.front().run.device;
   found.variant = variant;

@@ -362,8 +362,7 @@ class Tuner {
       if (one->name == variant) entry.key.tuning_version = one->tuning_version;
     }
     entry.source_hash = kernels_hash();
-    entry.tool = fmt::format("{} ({}{})", run_info_.tool.version, run_info_.tool.commit,
-                             run_info_.tool.dirty ? "+changes" : "");
+    entry.tool = fmt::format("{} ({})", run_info_.tool.version, commit_text(run_info_.tool));
     entry.when = run_info_.started;
     entry.strategy = to_string(search_.strategy);
     return entry;

@@ -231,8 +231,7 @@ class Comparing {
 };
 
 std::string commit_of(const Side& side) {
-  const ToolInfo& tool = side.files.back()->run.tool;
-  return tool.commit + (tool.dirty ? "+changes" : "");
+  return commit_text(side.files.back()->run.tool);
 }
 
 }  // namespace

@@ -20,4 +20,8 @@ std::string result_id(std::string_view variant, const Problem& problem, const Tu
   return id;
 }
 
+std::string commit_text(const ToolInfo& tool) {
+  return tool.commit + (tool.dirty ? "+changes" : "");
+}
+
 }  // namespace fdbench

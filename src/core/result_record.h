@@ -22,6 +22,9 @@ struct ToolInfo {
   bool dirty = false;
 };
 
+// The commit, and whether files were changed since: "4ba13ed0c1a2+changes".
+std::string commit_text(const ToolInfo& tool);
+
 struct HostInfo {
   std::string cpu, os, kernel;
   int cores = 0;  // that affinity and cgroup quota leave us
