@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -230,7 +231,11 @@ class Tuner {
     } else {
       points_path_ = output.json;
     }
-    if (!flags_.output.md.empty() && flags_.output.md != "-") io::probe_writable(flags_.output.md, "--md");
+    std::unique_ptr<io::OutputLock> md_lock;
+    if (!flags_.output.md.empty() && flags_.output.md != "-") {
+      io::probe_writable(flags_.output.md, "--md");
+      md_lock = io::lock_output(flags_.output.md, "--md");
+    }
     std::vector<ResultRecord> earlier;
     if (flags_.resume) earlier = earlier_rows();
     file_.run = run_info_;

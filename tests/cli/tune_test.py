@@ -251,6 +251,11 @@ class Tune(harness.TestCase):
         self.assert_exit(self.fdbench("run", "--profile", "p.json", "--no-profile", *SHAPE), 2)
         self.assert_exit(self.fdbench("tune", "--show", "--profile", self.path("absent.json")), 2)
 
+    def test_two_outputs_are_two_files(self):
+        same = self.path("same")
+        self.assert_one_line(self.tune("--md", same, "--json", same), 2, "--json", same)
+        self.assert_one_line(self.tune("--md", same, "--profile", same), 2, "--md", same)
+
     def test_the_cpu(self):
         profile = self.path("cpu.json")
         shape = ["--seq", "512", "--heads", "2", "--dim", "64", "--device", "cpu"]
