@@ -253,8 +253,10 @@ class Tune(harness.TestCase):
 
     def test_two_outputs_are_two_files(self):
         same = self.path("same")
-        self.assert_one_line(self.tune("--md", same, "--json", same), 2, "--json", same)
-        self.assert_one_line(self.tune("--md", same, "--profile", same), 2, "--md", same)
+        for other, flag in (("--json", "--json"), ("--profile", "--md")):
+            result = self.tune("--md", same, other, same)
+            self.assert_exit(result, 2)
+            self.assertEqual(result.err, f"fdbench: {flag} {same}: two outputs name this file; give each its own\n")
 
     def test_the_cpu(self):
         profile = self.path("cpu.json")
