@@ -336,18 +336,20 @@ __device__ __forceinline__ void add_up(Slots slots, const Meeting& meeting, int 
           }
         }
       } while (wait);
+      // Zeros before the sums: the kernel's end waits for these stores.
+      if constexpr (kWaits) {
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (part + i * turn.lanes >= parts) break;
+          const int slot = (part - turn.part + i * turn.lanes) << meeting.piece_log2;
+          ptx::st_relaxed_v4(slots.o + slot, make_float4(0.0f, 0.0f, 0.0f, 0.0f));
+          ptx::st_relaxed_v2(slots.ml + slot, make_float2(0.0f, 0.0f));
+        }
+      }
       merge_into(sum, o, ml);
     }
     merge_lanes(sum, turn.first_bit);
     if (turn.local < mine && turn.part == 0) emit(turn.local, sum);
-    if constexpr (kWaits) {
-#pragma unroll 4
-      for (int part = turn.part; part < end; part += turn.lanes) {
-        const int slot = (part - turn.part) << meeting.piece_log2;
-        ptx::st_relaxed_v4(slots.o + slot, make_float4(0.0f, 0.0f, 0.0f, 0.0f));
-        ptx::st_relaxed_v2(slots.ml + slot, make_float2(0.0f, 0.0f));
-      }
-    }
     turn.local += next_local;
     slots.o += next_local;
     if constexpr (!kInbox) slots.ml += next_local;
