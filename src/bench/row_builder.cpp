@@ -132,8 +132,11 @@ void RowBuilder::summarise(const Row& row, const Aside& aside, ResultRecord& rec
   if (row.samples.empty() || row.ended) return;
   TimeSummary time;
   std::map<int, std::vector<double>> kept;
+  // Not every point of a search is in every round: this one may have been in slow ones alone.
+  const bool all_slow = std::all_of(row.samples.begin(), row.samples.end(),
+                                    [&](const Sample& sample) { return is_aside(aside.rounds, sample); });
   for (Sample sample : row.samples) {
-    sample.set_aside = is_aside(aside.rounds, sample);
+    sample.set_aside = !all_slow && is_aside(aside.rounds, sample);
     if (sample.set_aside) {
       ++time.set_aside;
     } else {
@@ -154,7 +157,7 @@ void RowBuilder::summarise(const Row& row, const Aside& aside, ResultRecord& rec
   time.stop = stop_.empty() ? "interrupted" : stop_;
   time.void_samples = row.void_samples;
   if (!time.ci95) record.flags.push_back(kFewRounds);
-  if (aside.throttled) record.flags.push_back(kThrottled);
+  if (aside.throttled || all_slow) record.flags.push_back(kThrottled);
   if (time.median > 0.0) record.bytes_per_s = static_cast<double>(record.bytes) / (time.median * 1e-9);
   record.time = std::move(time);
 }

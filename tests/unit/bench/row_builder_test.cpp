@@ -104,6 +104,21 @@ TEST_F(Rows, RatiosNeverClaimMoreThanTheTimer) {
   EXPECT_DOUBLE_EQ(candidate.speedup_ci95->hi - candidate.speedup_ci95->lo, 0.3);
 }
 
+TEST_F(Rows, WhoWasInSlowRoundsAloneHasThem) {
+  RowBuilder rows = builder();
+  rows.begin_attempt(0);
+  plan_all(rows);
+  for (int r = 0; r < 2; ++r) rows.take(RoundDone{r, {1}, {40.0}, {1200.0}, {0}});
+  for (int r = 2; r < 9; ++r) rows.take(RoundDone{r, {2}, {20.0}, {1980.0}, {0}});
+  rows.take(WorkDone{"fixed_rounds", 0.0, {}});
+  auto found = by_name(rows);
+  ASSERT_TRUE(found["fake_reference"].time);
+  EXPECT_EQ(found["fake_reference"].time->n, 2);
+  EXPECT_EQ(found["fake_reference"].time->set_aside, 0);
+  EXPECT_TRUE(has(found["fake_reference"].flags, "throttled"));
+  EXPECT_FALSE(has(found["fake_candidate"].flags, "throttled"));
+}
+
 TEST_F(Rows, SlowRoundsAreSetAsideOfAll) {
   RowBuilder rows = builder();
   rows.begin_attempt(0);
