@@ -236,8 +236,7 @@ class Tuner {
       io::probe_writable(flags_.output.md, "--md");
       md_lock = io::lock_output(flags_.output.md, "--md");
     }
-    std::vector<ResultRecord> earlier;
-    if (flags_.resume) earlier = earlier_rows();
+    if (flags_.resume) pending_ = earlier_rows();
     file_.run = run_info_;
     ResultWriter writer(output, file_.run);
     writer_ = &writer;
@@ -255,9 +254,9 @@ class Tuner {
         continue;
       }
       shape_ = s;
-      if (!tune_shape(table, earlier, deadline) && !interrupted() && deadline && Clock::now() >= *deadline)
-        ++left_out;
+      if (!tune_shape(table, deadline) && !interrupted() && deadline && Clock::now() >= *deadline) ++left_out;
     }
+    put_rows({});
     file_.run.interrupted = interrupted();
     writer.write(file_);
     writer.write_stdout(file_);
@@ -291,25 +290,38 @@ class Tuner {
           fmt::format("--resume {}: was measured on another device, by another build, or with another "
                       "--cache or --seed; tune without --resume",
                       points_path_));
+    std::erase_if(file.results, [this](const ResultRecord& row) {
+      return std::find(shapes_.begin(), shapes_.end(), row.problem) == shapes_.end();
+    });
     return std::move(file.results);
   }
 
+  // What the points file holds: shapes that are done, this one's rows, and what an earlier run had of the
+  // rest.
+  void put_rows(const std::vector<ResultRecord>& of_shape) {
+    file_.results = done_;
+    file_.results.insert(file_.results.end(), of_shape.begin(), of_shape.end());
+    file_.results.insert(file_.results.end(), pending_.begin(), pending_.end());
+  }
+
   // False where the shape has no plan.
-  bool tune_shape(VariantTable table, const std::vector<ResultRecord>& earlier,
-                  const std::optional<Clock::time_point>& deadline) {
+  bool tune_shape(VariantTable table, const std::optional<Clock::time_point>& deadline) {
     const Problem& problem = shapes_[shape_];
     const tune::SearchSpace space = space_of(problem);
     tune::LiveSetup setup{worker_protocol(), settings_, table, deadline, {}};
-    for (const ResultRecord& row : earlier) {
-      if (row.problem == problem) setup.earlier.push_back(row);
+    std::vector<ResultRecord> earlier;
+    for (const ResultRecord& row : pending_) {
+      if (row.problem == problem) earlier.push_back(row);
     }
+    std::erase_if(pending_, [&](const ResultRecord& row) { return row.problem == problem; });
+    setup.earlier = earlier;
     tune::LiveMeasurer measurer(space, std::move(setup), interrupted());
-    const std::vector<ResultRecord> before = file_.results;
+    // Until a round is taken, what was there is more than what has been asked for of it.
+    const auto rows = [&] { return measurer.taken_live() || earlier.empty() ? measurer.rows() : earlier; };
     Clock::time_point written = Clock::now();
     const auto keep = [&](bool now) {
       if (!now && seconds_since(written) < 1.0) return;
-      file_.results = before;
-      for (ResultRecord& row : measurer.rows()) file_.results.push_back(std::move(row));
+      put_rows(rows());
       writer_->write(file_);
       written = Clock::now();
     };
@@ -326,6 +338,7 @@ class Tuner {
     }
     measurer.finish();
     keep(true);
+    for (ResultRecord& row : rows()) done_.push_back(std::move(row));
     std::size_t failed = 0;
     for (std::size_t i = 0; i < space.points.size(); ++i) {
       failed += measurer.failed(i).empty() ? 0u : 1u;
@@ -338,24 +351,28 @@ class Tuner {
     if (failed > 0)
       say(stderr, fmt::format("fdbench: {}: {} of {} points failed; {} says why\n", short_shape(problem),
                               failed, space.points.size(), points_path_));
-    if (entry && !measurer.failed(plan).empty()) entry.reset();
-    if (!entry) {
+    const bool failed_last = entry && !measurer.failed(plan).empty();
+    if (!entry || failed_last) {
       if (!outcome.stopped) {
         ++without_plan_;
         say(stderr, fmt::format("fdbench: {}: no plan: {}\n", short_shape(problem),
-                                space.points.empty() ? "no variant takes this shape" : "every point failed"));
+                                failed_last ? space.points[plan].name() + ", the fastest, failed in the end"
+                                : space.points.empty()          ? "no variant takes this shape"
+                                : failed == space.points.size() ? "every point failed"
+                                                                : "every point that was tried failed"));
       }
       return false;
     }
+    // First kept, then told: stdout may be closed.
+    found_.push_back(*entry);
+    tune::put_entry(profile_, *entry);
+    io::write_atomically(profile_.path, io::to_json(profile_));
     tell(fmt::format("[{}/{}] {}: {} {:.2f} us, {} of {} points, {} samples in {:.3f} s{}\n", shape_ + 1,
-                     shapes_.size(), short_shape(problem), space.points[outcome.winner->point].name(),
-                     entry->ns / 1e3, outcome.measured, space.points.size(), outcome.samples, outcome.cost_s,
+                     shapes_.size(), short_shape(problem), space.points[plan].name(), entry->ns / 1e3,
+                     outcome.measured, space.points.size(), outcome.samples, outcome.cost_s,
                      measurer.resumed_samples() > 0
                          ? fmt::format(" ({} samples as resumed)", measurer.resumed_samples())
                          : fmt::format(" (and {:.1f} s of checking and gains)", measurer.checking_s())));
-    found_.push_back(*entry);
-    tune::put_entry(profile_, *std::move(entry));
-    io::write_atomically(profile_.path, io::to_json(profile_));
     return true;
   }
 
@@ -420,6 +437,7 @@ class Tuner {
   RunInfo run_info_;
   TuningProfile profile_;
   ResultFile file_;
+  std::vector<ResultRecord> done_, pending_;  // rows of shapes tuned; of an earlier run, for shapes to come
   ResultWriter* writer_ = nullptr;
   std::string points_path_;
   std::vector<ProfileEntry> found_;

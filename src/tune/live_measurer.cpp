@@ -75,6 +75,11 @@ void LiveMeasurer::note(const WorkEvent& event) {
         lowest = lowest > 0.0 ? std::min(lowest, round->sm_mhz[i]) : round->sm_mhz[i];
     }
     rows_.take(of_shape);
+    for (std::size_t i = 0; i < round->items.size(); ++i) {
+      if (!(round->ns[i] > 0.0))
+        note(ItemEnded{round->items[i], Status::failed,
+                       "a sample took no time: below what the timer can tell"});
+    }
     return;
   }
   if (const auto* taken = std::get_if<RoundsTaken>(&event)) elapsed_s_ = taken->elapsed_s;
@@ -85,19 +90,23 @@ void LiveMeasurer::note(const WorkEvent& event) {
   rows_.take(event);
 }
 
-bool LiveMeasurer::from_earlier(std::span<const std::size_t> points, int rounds, Batch& batch) {
+int LiveMeasurer::from_earlier(std::span<const std::size_t> points, int rounds) {
   std::vector<std::map<int, Sample>> samples;
+  int there = rounds;
   for (const std::size_t i : points) {
     auto& of = samples.emplace_back();
     const ResultRecord* row = earlier_[i];
-    if (!row) return false;
+    if (!row) return 0;
     if (row->status != Status::ok) continue;
-    if (!row->time) return false;
+    if (!row->time) return 0;
     for (const Sample& sample : row->time->samples) of[sample.round] = sample;
-    for (int r = next_round_; r < next_round_ + rounds; ++r) {
-      if (of.count(r) == 0) return false;
-    }
+    int has = 0;
+    while (has < there && of.count(next_round_ + has) != 0 && of[next_round_ + has].ns > 0.0) ++has;
+    there = has;
   }
+  // Rounds go forwards and backwards by turns: what is taken anew begins with a pair.
+  if (there < rounds) there -= there % 2;
+  if (there == 0) return 0;
   for (std::size_t p = 0; p < points.size(); ++p) {
     const ResultRecord& row = *earlier_[points[p]];
     const int item = static_cast<int>(points[p]);
@@ -105,7 +114,7 @@ bool LiveMeasurer::from_earlier(std::span<const std::size_t> points, int rounds,
     if (row.accuracy) rows_.take(ItemChecked{item, *row.accuracy});
     if (row.status != Status::ok) note(ItemEnded{item, row.status, row.reason});
   }
-  for (int r = 0; r < rounds; ++r) {
+  for (int r = 0; r < there; ++r) {
     RoundDone done;
     done.round = r;
     for (std::size_t p = 0; p < points.size(); ++p) {
@@ -120,9 +129,8 @@ bool LiveMeasurer::from_earlier(std::span<const std::size_t> points, int rounds,
     resumed_ += static_cast<std::int64_t>(done.items.size());
     note(done);
   }
-  fill(points, batch);
-  next_round_ += rounds;
-  return true;
+  next_round_ += there;
+  return there;
 }
 
 void LiveMeasurer::fill(std::span<const std::size_t> points, Batch& batch) const {
@@ -141,6 +149,10 @@ void LiveMeasurer::fill(std::span<const std::size_t> points, Batch& batch) const
   for (const auto& [round, ns] : taken_) {
     if (is_kept(round)) batch.rounds.push_back(round);
   }
+  // All of it at a low clock: its points can still be compared with each other.
+  if (batch.rounds.empty()) {
+    for (const auto& [round, ns] : taken_) batch.rounds.push_back(round);
+  }
   for (const std::size_t i : points) {
     batch.failed.push_back(failed_[i]);
     auto& ns = batch.ns.emplace_back();
@@ -152,19 +164,19 @@ void LiveMeasurer::fill(std::span<const std::size_t> points, Batch& batch) const
 Batch LiveMeasurer::measure(std::span<const std::size_t> points, int rounds) {
   Batch batch;
   taken_.clear();
-  if (from_earlier(points, rounds, batch)) return batch;
-  if (interrupted_ || (setup_.deadline && Clock::now() >= *setup_.deadline)) {
-    batch.stop = true;
-    fill(points, batch);
-    return batch;
+  const int there = from_earlier(points, rounds);
+  if (there < rounds) {
+    batch.stop = interrupted_ || (setup_.deadline && Clock::now() >= *setup_.deadline);
+    if (!batch.stop) take(points, rounds - there, batch);
   }
-  take(points, rounds, batch);
+  fill(points, batch);
   return batch;
 }
 
 void LiveMeasurer::take(std::span<const std::size_t> points, int rounds, Batch& batch) {
   const Clock::time_point begin = Clock::now();
   elapsed_s_ = 0.0;
+  taken_live_ = true;
   const double silence = setup_.settings.silence_s.value_or(bench::default_silence_s(space_.problem));
   while (true) {
     RoundsAsked asked;
@@ -212,8 +224,9 @@ void LiveMeasurer::take(std::span<const std::size_t> points, int rounds, Batch& 
       for (const int item : asked.items) fail(item);
     }
     rows_.drop_attempt();
-    for (const auto& [round, ns] : taken_) mhz_.erase(round);
-    taken_.clear();
+    // Rounds of an earlier run are before these, and stay.
+    mhz_.erase(mhz_.lower_bound(next_round_), mhz_.end());
+    taken_.erase(taken_.lower_bound(next_round_), taken_.end());
   }
   // A round that was begun without one that failed in it is not theirs alone: it is whole or it is nothing.
   std::erase_if(taken_, [&](const auto& round) {
@@ -223,7 +236,6 @@ void LiveMeasurer::take(std::span<const std::size_t> points, int rounds, Batch& 
   });
   batch.cost_s = elapsed_s_;
   checking_s_ += std::max(0.0, seconds_since(begin) - elapsed_s_);
-  fill(points, batch);
   if (!mhz_.empty()) next_round_ = std::max(next_round_ + rounds, mhz_.rbegin()->first + 1);
 }
 

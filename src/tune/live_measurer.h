@@ -48,9 +48,11 @@ class LiveMeasurer : public Measurer {
   std::vector<ResultRecord> rows() const { return rows_.records(); }
   double checking_s() const { return checking_s_; }  // wall time of all else
   std::int64_t resumed_samples() const { return resumed_; }
+  bool taken_live() const { return taken_live_; }  // not all was there from an earlier run
 
  private:
-  bool from_earlier(std::span<const std::size_t> points, int rounds, Batch& batch);
+  // The first of these rounds, as far as an earlier run took them: how many.
+  int from_earlier(std::span<const std::size_t> points, int rounds);
   // Asks the worker for it, again without the culprit where it dies.
   void take(std::span<const std::size_t> points, int rounds, Batch& batch);
   void note(const WorkEvent& event);
@@ -69,6 +71,7 @@ class LiveMeasurer : public Measurer {
   int next_round_ = 0, process_ = 0;
   double elapsed_s_ = 0.0, checking_s_ = 0.0;
   std::int64_t resumed_ = 0;
+  bool taken_live_ = false;
 };
 
 }  // namespace fdbench::tune

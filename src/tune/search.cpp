@@ -25,6 +25,8 @@ constexpr int kMaxMoves = 24;
 constexpr double kFinalRange = 1.02;
 constexpr std::size_t kMaxFinalists = 3;
 constexpr int kFirstFinals = 16, kMoreFinals = 4, kUnrivalled = 12;
+// So that whoever watches can keep what there is between batches.
+constexpr int kExhaustiveAtOnce = 8;
 constexpr std::size_t kMaxAfterFirst = 2;
 // Starts taken at random: one for so many points, and at most so many.
 constexpr std::size_t kPointsPerRandom = 12, kMostRandom = 6;
@@ -250,7 +252,8 @@ class Search {
       const int next = std::min(settings_.rounds - taken, taken > 0            ? kMoreFinals
                                                           : points.size() == 1 ? kUnrivalled
                                                                                : kFirstFinals);
-      const Batch batch = measure(SearchPhase::finals, points, adaptive ? next : settings_.rounds);
+      const int at_once = std::min(settings_.rounds - taken, kExhaustiveAtOnce);
+      const Batch batch = measure(SearchPhase::finals, points, adaptive ? next : at_once);
       if (batch.rounds.empty()) break;
       taken += static_cast<int>(batch.rounds.size());
       for (std::size_t p = 0; p < points.size(); ++p) {

@@ -2,7 +2,9 @@
 """`fdbench tune`: the whole flow on the fake device and on the CPU, profiles that run uses, and recorded sweeps."""
 
 import fcntl
+import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -126,7 +128,7 @@ class Tune(harness.TestCase):
     def test_nothing_works(self):
         result = self.tune(script=self.landscape(behaviour="throw"))
         self.assert_exit(result, 6)
-        self.assertIn("every point failed", result.err)
+        self.assertIn("every point that was tried failed", result.err)
         self.assertFalse(self.profile.exists())
 
     def test_another_environment(self):
@@ -216,6 +218,58 @@ class Tune(harness.TestCase):
         self.assert_exit(result, 0)
         self.assertRegex(result.out, r"\[1/2\] 64 x 2/2[^\n]+samples as resumed")
         self.assertEqual([entry["seq"] for entry in self.entries()], [64, 1024])
+
+    def two_shapes(self, *args):
+        return self.fdbench("tune", "--fake", self.landscape(), "--seq", "64,1024", "--heads", "2", "--dim", "64",
+                            "--strategy", "exhaustive", "--rounds", "40", *args)
+
+    def samples(self, seq):
+        return sum(len(row["time_ns"]["samples"]) for row in harness.read_json(self.points)["results"]
+                   if row["problem"]["seq"] == seq)
+
+    def test_a_second_interruption_loses_nothing(self):
+        self.assert_exit(self.two_shapes(), 0)
+        whole = {seq: self.samples(seq) for seq in (64, 1024)}
+        self.assertIn("--budget was spent", self.two_shapes("--resume", "--budget", "0.000001").err)
+        self.assertEqual({seq: self.samples(seq) for seq in (64, 1024)}, whole)
+        # Of another tuning's shapes there is nothing to go on from.
+        self.assert_exit(self.tune("--resume"), 0)
+        self.assertEqual(self.samples(64), 0)
+
+    def test_resume_takes_half_a_batch(self):
+        self.assert_exit(self.two_shapes(), 0)
+        content = harness.read_json(self.points)
+        content["results"] = [row for row in content["results"] if row["problem"]["seq"] == 1024]
+        for row in content["results"]:
+            times = row["time_ns"]
+            times["samples"] = [sample for sample in times["samples"] if sample["round"] < 21]
+            times["n"] = len(times["samples"])
+        self.points.write_text(json.dumps(content))
+        result = self.two_shapes("--resume")
+        self.assert_exit(result, 0)
+        # Twenty rounds of eleven points: what is taken anew begins with a pair.
+        self.assertRegex(result.out, r"\[2/2\] 1024 x 2/2[^\n]+\(220 samples as resumed\)")
+        self.assertEqual(self.entries()[1]["rounds"], {"choosing": 20, "scoring": 20})
+
+    def test_a_clock_that_changes(self):
+        # Most rounds are at another clock than the first, and some points are in slow ones alone.
+        for name, mhz in (("rises", [1200] * 20 + [1980] * 4000), ("falls", [1980] * 20 + [1200] * 4000)):
+            with self.subTest(name):
+                script = self.landscape(name)
+                content = harness.read_json(script)
+                pathlib.Path(script).write_text(json.dumps({**content, "clock_mhz": mhz}))
+                self.assert_exit(self.tune(script=script), 0)
+                entry, = self.entries()
+                self.assertEqual(entry["tuning"], {"chunk": 128})
+                self.assertGreater(len(entry["gains"]), 1)
+
+    def test_a_sample_without_a_time_is_a_failure(self):
+        script = self.script("zero", device={"name": "Scripted"},
+                             variants={"fake_other": {"chunk_ns": {**{str(c): ns for c, ns in CHUNKS.items()}, "128": 0}}})
+        self.assert_exit(self.tune(script=script), 0)
+        self.assertEqual(self.entries()[0]["tuning"], {"chunk": 171})
+        failed, = [row for row in harness.read_json(self.points)["results"] if row["status"] != "ok"]
+        self.assertIn("took no time", failed["reason"])
 
     def test_a_budget_and_a_dry_run(self):
         result = self.tune("--dry-run")

@@ -100,6 +100,7 @@ TEST(Search, ExhaustiveGivesEveryPointTheSameRounds) {
   for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(measurer.taken[i], 16);
   EXPECT_EQ(out.samples, 160);
   EXPECT_EQ(out.winner->scoring_rounds, 8u);
+  EXPECT_EQ(measurer.batches, 2) << "between them what there is can be kept";
 }
 
 TEST(Search, APlateauIsATieSet) {
