@@ -65,13 +65,6 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   return best.empty() ? "" : "; did you mean " + best + "?";
 }
 
-// Whether the user typed this flag: what was not typed came from the environment.
-bool is_typed(const CLI::Option& option, const std::vector<std::string>& argv) {
-  return std::any_of(argv.begin(), argv.end(), [&](const std::string& word) {
-    return option.check_name(word.substr(0, word.find('=')));
-  });
-}
-
 // `message` with a flag's name in front replaced by the variable that stood in for it.
 std::string blame_environment(std::string message, const std::vector<std::string>& argv,
                               const CLI::App& command) {
@@ -185,6 +178,12 @@ Exit flushed(Exit code) {
 }
 
 }  // namespace
+
+bool is_typed(const CLI::Option& option, const std::vector<std::string>& argv) {
+  return std::any_of(argv.begin(), argv.end(), [&](const std::string& word) {
+    return option.check_name(word.substr(0, word.find('=')));
+  });
+}
 
 Exit run_app(int argc, char** argv) {
   occupy_standard_descriptors();

@@ -10,7 +10,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace fdbench::cli {
 
@@ -31,5 +32,8 @@ Command add_rules(CLI::App& parent, const std::vector<std::string>& argv);
 Command add_schedule(CLI::App& parent);
 Command add_explain(CLI::App& parent);
 Command add_worker(CLI::App& parent);  // hidden: what the runner starts
+
+// Whether the user typed this flag: what was not typed came from the environment.
+bool is_typed(const CLI::Option& option, const std::vector<std::string>& argv);
 
 }  // namespace fdbench::cli

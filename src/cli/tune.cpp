@@ -2,8 +2,10 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "cli/commands.h"
@@ -28,9 +30,12 @@ Exit show(const TuneFlags& flags) {
     const OpenedDevice opened = open_device(flags.measure.device, flags.measure.script);
     const DeviceInfo& device = opened.backend->device();
     profiles = profiles_for(device, {});
-    if (profiles.empty())
-      throw usage_error(fmt::format("--show: no profile of {} yet; fdbench tune writes one to {}",
-                                    device.name, user_profile_path(device)));
+    if (profiles.empty()) {
+      const std::string own = user_profile_path(device);
+      throw usage_error(fmt::format("{}: no profile of {} yet; fdbench tune writes one{}",
+                                    flags.show ? "--show" : "--export", device.name,
+                                    own.empty() ? " where --profile says" : " to " + own));
+    }
   }
   const TuningProfile& profile = profiles.front();
   if (flags.export_as == "json") {
@@ -64,18 +69,49 @@ Exit show(const TuneFlags& flags) {
   return Exit::good;
 }
 
-Exit run(const TuneFlags& flags) {
+// A flag that changes nothing was meant to; but what came from the environment was not meant for this.
+void refuse_all_but(std::initializer_list<std::string_view> meant, const TuneFlags& flags,
+                    const std::string& why) {
+  for (const CLI::Option* option : flags.app->get_options()) {
+    const std::string name = option->get_name();
+    if (name.empty() || option->count() == 0 || !is_typed(*option, flags.argv)) continue;
+    if (std::find(meant.begin(), meant.end(), name) == meant.end())
+      throw usage_error(name + ": " + why + "; leave it out");
+  }
+}
+
+// How a search measures is its own affair: what the environment says of it is not heard, what is typed
+// refused.
+constexpr const char* kNotOfASearch[] = {"--max-noise", "--max-time", "--fail-noisy", "--processes",
+                                         "--timer"};
+
+void leave_out_measuring(TuneFlags& flags) {
+  const auto typed = [&](const char* name) { return is_typed(*flags.app->get_option(name), flags.argv); };
+  for (const char* name : {"--max-noise", "--max-time", "--fail-noisy"}) {
+    if (typed(name))
+      throw usage_error(std::string(name) + ": a search counts its rounds; give --rounds or --budget");
+  }
+  const MeasureOptions plain;
+  flags.measure.max_noise = plain.max_noise;
+  flags.measure.max_time = plain.max_time;
+  if (!typed("--processes")) flags.measure.processes = plain.processes;
+  if (!typed("--timer")) flags.measure.timer = plain.timer;
+}
+
+Exit run(TuneFlags flags) {
   if (!flags.export_as.empty() && flags.export_as != "header" && flags.export_as != "json" &&
       flags.export_as != "csv")
     throw usage_error("--export " + flags.export_as + ": must be header, json or csv");
+  leave_out_measuring(flags);
   search_settings(flags);
-  if (flags.show || !flags.export_as.empty()) return show(flags);
+  if (flags.show || !flags.export_as.empty()) {
+    refuse_all_but({"--show", "--export", "--profile", "--device", "--quiet", "--no-color"}, flags,
+                   flags.show ? "--show only prints the profile" : "--export only prints the profile");
+    return show(flags);
+  }
   if (!flags.from.empty()) {
-    if (!flags.profile.empty())
-      throw usage_error("--profile " + flags.profile +
-                        ": nothing is measured with --from, and no profile written");
-    if (flags.resume || flags.dry_run)
-      throw usage_error("--from: nothing is measured, so leave out --resume and --dry-run");
+    refuse_all_but({"--from", "--variant", "--strategy", "--rounds", "--seed", "--quiet", "--no-color"},
+                   flags, "with --from nothing is measured or written");
     return tune_from_files(flags);
   }
   return tune_live(flags);
@@ -88,6 +124,7 @@ Command add_tune(CLI::App& parent, const std::vector<std::string>& argv) {
       "tune", "searches for this device's fastest plans; writes the profile that run uses");
   auto flags = std::make_shared<TuneFlags>();
   flags->argv = argv;
+  flags->app = app;
   const char* group = "Tuning";
   flags->shapes.add_to(*app);
   app->add_option("--variant", flags->variants,
@@ -115,6 +152,9 @@ Command add_tune(CLI::App& parent, const std::vector<std::string>& argv) {
   app->add_option("--export", flags->export_as, "print the profile as header (C++17), json or csv")
       ->group(group);
   flags->measure.add_to(*app, true);
+  for (const char* name : kNotOfASearch) app->get_option(name)->group("");
+  app->get_option("--rounds")->description("final rounds at most (40)");
+  app->get_option("--seed")->description("of the inputs, and of what is taken at random (1)");
   flags->output.add_to(*app);
   app->footer(
       "Examples:\n"
@@ -126,7 +166,7 @@ Command add_tune(CLI::App& parent, const std::vector<std::string>& argv) {
       "  fdbench tune --export header\n"
       "The points measured go to --json, or $XDG_STATE_HOME/fdbench/tune/<device>.json; --resume reads "
       "them.\n"
-      "--rounds: final rounds at most (40). See docs/tuning.md.");
+      "See docs/tuning.md.");
   return {app, [flags] { return run(*flags); }};
 }
 

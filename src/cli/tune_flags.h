@@ -11,6 +11,10 @@
 #include "tune/search.h"
 #include "tune/search_space.h"
 
+namespace CLI {
+class App;
+}
+
 namespace fdbench::cli {
 
 struct TuneFlags {
@@ -21,6 +25,7 @@ struct TuneFlags {
   std::string strategy = "halving", profile, export_as;
   bool resume = false, dry_run = false, show = false;
   std::vector<std::string> argv;
+  CLI::App* app = nullptr;
 };
 
 inline constexpr int kFinalRounds = 40;  // where --rounds says nothing

@@ -20,7 +20,6 @@
 #include "cli/rules_table.h"
 #include "cli/run_info.h"
 #include "cli/say.h"
-#include "cli/sweep_files.h"
 #include "cli/tune_flags.h"
 #include "cli/tune_table.h"
 #include "io/file.h"
@@ -33,6 +32,7 @@
 #include "tune/profile_lookup.h"
 #include "tune/replay.h"
 #include "tune/rule_plans.h"
+#include "tune/split_sweep.h"
 
 namespace fdbench::cli {
 
@@ -91,12 +91,14 @@ class Tuner {
   explicit Tuner(const TuneFlags& flags)
       : flags_(flags), settings_(flags.measure.settings()), search_(search_settings(flags)) {
     if (settings_.processes > 1)
-      throw usage_error("--processes: a shape is tuned in one process; leave it out");
+      throw usage_error(
+          fmt::format("--processes {}: a shape is tuned in one process; leave it out", settings_.processes));
     if (settings_.measure.timer != TimerMode::events)
       throw usage_error("--timer graph: points are searched with the events timer; leave it out");
     settings_.measure.rounds.reset();
     settings_.measure.max_time_s = 1e9;  // rounds are counted, not timed
     shapes_ = flags.shapes.problems();
+    check_outputs();
   }
 
   Exit run() {
@@ -111,14 +113,7 @@ class Tuner {
     variants_ = variants_of(flags_, table, device_.kind);
     axes_ = axes_of(flags_, variants_);
     check_memory(survey, shapes_);
-    for (const std::string& path : flags_.models) {
-      const SweepFiles files = read_sweeps({path}, "");
-      try {
-        models_.push_back(tune::fit_cost_model(files.sweeps));
-      } catch (const std::invalid_argument& why) {
-        throw usage_error(fmt::format("--model {}: {}", path, why.what()));
-      }
-    }
+    for (const std::string& path : flags_.models) fit_models(path);
     out_ = flags_.output.stdout_taken() ? stderr : stdout;
     run_info_ = make_run_info("tune", flags_.argv, device_, settings_.measure, 1);
     tell(report::device_line(run_info_, survey.why) + "\n");
@@ -127,6 +122,41 @@ class Tuner {
   }
 
  private:
+  void check_outputs() const {
+    const OutputOptions& output = flags_.output;
+    if (flags_.profile == "-")
+      throw usage_error("--profile -: a profile is a file, which run reads; tune --export json prints one");
+    if ((output.json == "-") + (output.csv == "-") + (output.md == "-") > 1)
+      throw usage_error("--json, --csv and --md: only one of them can go to stdout (-)");
+    for (const auto& [flag, path] : {std::pair<const char*, const std::string&>{"--profile", flags_.profile},
+                                     {"--json", output.json},
+                                     {"--csv", output.csv},
+                                     {"--md", output.md}})
+      io::refuse_overwriting(path, flag, flags_.models, "--model");
+  }
+
+  // One for each variant to tune that was swept there.
+  void fit_models(const std::string& path) {
+    const ResultFile file = io::read_result_file(path);
+    const auto swept = tune::swept_variants(file.results);
+    bool any = false;
+    for (const Variant* variant : variants_) {
+      if (std::find(swept.begin(), swept.end(), variant->name) == swept.end()) continue;
+      any = true;
+      try {
+        models_.push_back(tune::fit_cost_model(
+            tune::split_sweeps(file.results, file.run.device, std::string(variant->name))));
+      } catch (const std::invalid_argument& why) {
+        throw usage_error(fmt::format("--model {}: {}", path, why.what()));
+      }
+    }
+    if (!any)
+      throw usage_error(
+          fmt::format("--model {}: holds no sweep over splits or chunk alone of a variant to tune; fdbench "
+                      "rules measures one",
+                      path));
+  }
+
   void tell(const std::string& text) {
     if (flags_.output.quiet) return;
     clear();
@@ -170,6 +200,18 @@ class Tuner {
         near = &entry;
     }
     if (near) tune::add_start(space, near->key.variant, near->tuning, "near");
+    for (const auto& [name, values] : axes_) {
+      const auto has_one = [&, &name = name, &values = values](const TuningPoint& tuning) {
+        const auto value = tuning.get(name);
+        return value && std::find(values.begin(), values.end(), *value) != values.end();
+      };
+      const bool taken = std::any_of(space.points.begin(), space.points.end(), [&](const auto& point) {
+        return has_one(point.tuning) || std::any_of(point.others.begin(), point.others.end(), has_one);
+      });
+      if (!taken)
+        say(stderr, fmt::format("fdbench: {}: -a {}: no variant takes any of these values here\n",
+                                short_shape(problem), name));
+    }
     return space;
   }
 

@@ -1,15 +1,13 @@
 // `fdbench tune --from`: the search on recorded sweeps.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
 
+#include "cli/result_inputs.h"
 #include "cli/rules_table.h"
 #include "cli/say.h"
 #include "cli/tune_flags.h"
-#include "io/file.h"
-#include "io/result_json.h"
 #include "stats/summary.h"
 #include "tune/cost_model.h"
 #include "tune/replay.h"
@@ -111,13 +109,14 @@ Exit tune_from_files(const TuneFlags& flags) {
   const auto rules = tune::standard_rules();
   std::vector<Line> lines;
   std::size_t nothing = 0;
-  std::string devices;
-  for (const std::string& path : flags.from) {
-    const ResultFile file = io::read_result_file(path);
+  std::vector<std::string> devices;
+  const auto files = read_result_files(flags.from);
+  refuse_repeated_runs(files, flags.from, "--from ");
+  for (const ResultFile& file : files) {
     auto shapes = tune::recorded_shapes(file.results, file.run.device, flags.variants, rules);
     const Models models(file.results, file.run.device);
-    if (devices.find(file.run.device.name) == std::string::npos)
-      devices += (devices.empty() ? "" : ", ") + file.run.device.name;
+    if (std::find(devices.begin(), devices.end(), file.run.device.name) == devices.end())
+      devices.push_back(file.run.device.name);
     for (tune::RecordedShape& shape : shapes) {
       models.add_starts(shape);
       auto score = tune::replay(shape, settings);
@@ -132,16 +131,20 @@ Exit tune_from_files(const TuneFlags& flags) {
       lines.push_back({shape.space.problem, chosen, best, *std::move(score)});
     }
   }
-  std::string names;
-  for (const std::string& path : flags.from) names += (names.empty() ? "" : ", ") + path;
+  const std::string names = fmt::format("{}", fmt::join(flags.from, ", "));
+  if (lines.empty() && nothing > 0)
+    throw usage_error("--from " + names +
+                      ": no shape has rounds to search and rounds to score by (that takes 4)");
+  if (lines.empty())
+    throw usage_error(fmt::format(
+        "--from {}: holds no shape with two measured points of {}", names,
+        flags.variants.empty() ? "a candidate" : fmt::format("{}", fmt::join(flags.variants, " or "))));
   if (nothing > 0)
     say(stderr, fmt::format("fdbench: shapes without enough rounds to search and to score: {}\n", nothing));
-  if (lines.empty())
-    throw usage_error("--from " + names + ": holds no shape with two measured points of a candidate");
   if (flags.output.quiet) return Exit::good;
   say(stdout, fmt::format("fdbench tune: {} on recorded rounds of {}, {} shape{} from {}\n\n{}\n{}",
-                          to_string(settings.strategy), devices, lines.size(), lines.size() == 1 ? "" : "s",
-                          names, table(lines), summary(lines)));
+                          to_string(settings.strategy), fmt::join(devices, ", "), lines.size(),
+                          lines.size() == 1 ? "" : "s", names, table(lines), summary(lines)));
   return Exit::good;
 }
 

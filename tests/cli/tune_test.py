@@ -294,7 +294,8 @@ class Tune(harness.TestCase):
         for args, part in ((["--strategy", "magic"], "--strategy magic"), (["--export", "xml"], "--export xml"),
                            (["-a", "warps=4"], "no variant to tune has an axis 'warps'"),
                            (["--variant", "nope"], "--variant nope"), (["--processes", "2"], "--processes"),
-                           (["--from", self.path("absent.json")], "absent.json"),
+                           (["--profile", "-"], "a profile is a file"), (["--json", "-", "--md", "-"], "only one of them"),
+                           (["--max-time", "1"], "--max-time"), (["--fail-noisy"], "--fail-noisy"),
                            (["--profile", self.path("no/such/p.json")], "does not exist"),
                            (["--timer", "graph"], "--timer graph")):
             with self.subTest(args=args):
@@ -302,8 +303,49 @@ class Tune(harness.TestCase):
                 self.assert_exit(result, 2)
                 self.assertRegex(result.err, r"\Afdbench: [^\n]+\n\Z")
                 self.assertIn(part, result.err)
+        self.assert_one_line(self.fdbench("tune", "--from", self.path("absent.json")), 2, "absent.json")
         self.assert_exit(self.fdbench("run", "--profile", "p.json", "--no-profile", *SHAPE), 2)
         self.assert_exit(self.fdbench("tune", "--show", "--profile", self.path("absent.json")), 2)
+
+    def test_a_flag_without_effect_is_refused(self):
+        sweep = str(next((REPO / "results" / "nvidia-h200").glob("*-sweep-*.json")))
+        for flag in (["--json", self.path("o.json")], ["--md", "-"], ["-a", "chunk=256"], ["--seq", "8"], ["--resume"],
+                     ["--profile", "p.json"], ["--model", sweep], ["--budget", "9"]):
+            self.assert_one_line(self.fdbench("tune", "--from", sweep, *flag), 2, "with --from nothing is measured")
+        for flag in (["--resume"], ["--dry-run"], ["--json", "o.json"], ["--from", sweep], ["--rounds", "3"]):
+            self.assert_one_line(self.fdbench("tune", "--show", *flag), 2, "--show only prints")
+            self.assert_one_line(self.fdbench("tune", "--export", "csv", *flag), 2, "--export only prints")
+        # What stands in the environment for other commands is not meant here.
+        self.env.update(FDBENCH_PROCESSES="3", FDBENCH_TIMER="graph", FDBENCH_MAX_TIME="7")
+        self.assert_exit(self.tune(), 0)
+
+    def test_recorded_sweeps_that_hold_too_little(self):
+        sweep = next((REPO / "results" / "nvidia-h200").glob("*-sweep-*.json"))
+        self.assert_one_line(self.fdbench("tune", "--from", str(sweep), "--from", str(sweep)), 2, "is the same run as")
+        self.assert_one_line(self.fdbench("tune", "--from", str(sweep), "--variant", "nope"), 2, "two measured points of nope")
+        content = harness.read_json(sweep)
+        for row in content["results"]:
+            if row["time_ns"]:
+                row["time_ns"]["samples"] = row["time_ns"]["samples"][:1]
+                row["time_ns"]["n"] = len(row["time_ns"]["samples"])
+        self.folder.joinpath("one.json").write_text(json.dumps(content))
+        self.assert_one_line(self.fdbench("tune", "--from", self.path("one.json")), 2, "rounds to score by")
+
+    def test_a_model(self):
+        rules = self.path("rules.json")
+        self.assert_exit(self.fdbench("rules", "--fake", self.landscape(), "--variant", "fake_other", "--seq", "256:4096*2",
+                                      "--heads", "2", "--dim", "64", "--rounds", "4", "--json", rules), 0)
+        self.assert_exit(self.tune("--model", rules), 0)
+        kept = pathlib.Path(rules).read_bytes()
+        for flag in ("--json", "--csv", "--md", "--profile"):
+            self.assert_one_line(self.tune("--model", rules, flag, rules), 2, f"{flag} {rules}: is the file that --model reads")
+        self.assertEqual(pathlib.Path(rules).read_bytes(), kept)
+        self.assert_one_line(self.tune("--model", rules, "--variant", "fake_candidate"), 2, "--model", "of a variant to tune")
+
+    def test_axis_values_that_nothing_takes_are_told(self):
+        result = self.fdbench("tune", "--device", "cpu", "--variant", "cpu_split_kv", *SHAPE, "-a", "threads=1000000", "--dry-run")
+        self.assert_exit(result, 0)
+        self.assertIn("1024 x 2/2 x 64 bf16: -a threads: no variant takes any of these values here", result.err)
 
     def test_two_outputs_are_two_files(self):
         same = self.path("same")
