@@ -43,6 +43,7 @@ Exit show(const TuneFlags& flags) {
   } else if (flags.export_as == "csv") {
     say(stdout, io::profile_csv(profile));
   } else if (flags.export_as == "header") {
+    if (profile.entries.empty()) throw usage_error("--export header: " + profile.path + " holds no plan");
     say(stdout, io::profile_header(profile));
   } else {
     say(stdout, fmt::format("{}: {} tuned plan{}\n", profile.path, profile.entries.size(),

@@ -16,6 +16,13 @@ std::string in_comment(std::string text) {
   return text;
 }
 
+// As a literal; \? begins no trigraph.
+std::string literal(std::string_view text) {
+  std::string out;
+  for (const char c : json_string(text)) out += c == '?' ? std::string("\\?") : std::string(1, c);
+  return out;
+}
+
 const ProfileGain* gain_over(const ProfileEntry& entry, std::string_view over) {
   for (const ProfileGain& gain : entry.gains) {
     if (gain.over == over) return &gain;
@@ -42,9 +49,9 @@ std::string profile_csv(const TuningProfile& profile) {
         k.tuning_version, to_string(k.dtype), k.dim, k.heads, k.kv_heads, k.bucket.least, k.bucket.most,
         entry.seq, csv_field(entry.tuning.id()), entry.splits, entry.chunk, entry.workspace_bytes,
         number_text(entry.ns), gain ? number_text(gain->ns) : "", gain ? number_text(gain->gain) : "",
-        number_text(entry.margin), number_text(entry.won), csv_field(ties), entry.strategy, entry.points,
-        entry.points_measured, entry.samples, csv_field(entry.source_hash), csv_field(entry.tool),
-        csv_field(entry.when));
+        number_text(entry.margin), number_text(entry.won), csv_field(ties), csv_field(entry.strategy),
+        entry.points, entry.points_measured, entry.samples, csv_field(entry.source_hash),
+        csv_field(entry.tool), csv_field(entry.when));
   }
   return out;
 }
@@ -58,7 +65,8 @@ std::string profile_header(const TuningProfile& profile) {
       "//\n"
       "// A plan holds for the sequence lengths of its bucket, on the device and for the tuning_version that "
       "it\n"
-      "// was measured with; splits and chunk are those of the launch, tuning is the point asked for.\n";
+      "// was measured with; splits and chunk are those of the launch, tuning is the point asked for. Where\n"
+      "// there are several devices, find() is told which: its last argument, a name as in kPlans.\n";
   const ProfileEnvironment* last = nullptr;
   for (const ProfileEntry& entry : profile.entries) {
     const ProfileEnvironment& e = entry.key.environment;
@@ -79,9 +87,9 @@ std::string profile_header(const TuningProfile& profile) {
   for (const ProfileEntry& entry : profile.entries) {
     const ProfileKey& k = entry.key;
     out += fmt::format("    {{{}, {}, {}, \"{}\", {}, {}, {}, {}, {}, {}, {}, {}, {:.1f}}},\n",
-                       json_string(k.environment.device), json_string(k.variant), k.tuning_version,
+                       literal(k.environment.device), literal(k.variant), k.tuning_version,
                        to_string(k.dtype), k.dim, k.heads, k.kv_heads, k.bucket.least, k.bucket.most,
-                       json_string(entry.tuning.id()), entry.splits, entry.chunk, entry.ns);
+                       literal(entry.tuning.id()), entry.splits, entry.chunk, entry.ns);
   }
   out +=
       "};\n\n"
@@ -89,10 +97,11 @@ std::string profile_header(const TuningProfile& profile) {
       "  while (*a && *a == *b) ++a, ++b;\n"
       "  return *a == *b;\n"
       "}\n\n"
-      "// Null where nothing was tuned for it.\n"
+      "// Null where nothing was tuned for it; device: null for any.\n"
       "constexpr const Plan* find(const char* variant, const char* dtype, long long dim, long long heads,\n"
-      "                           long long kv_heads, long long seq) {\n"
+      "                           long long kv_heads, long long seq, const char* device = nullptr) {\n"
       "  for (const Plan& plan : kPlans) {\n"
+      "    if (device && !same(plan.device, device)) continue;\n"
       "    if (same(plan.variant, variant) && same(plan.dtype, dtype) && plan.dim == dim && plan.heads == "
       "heads &&\n"
       "        plan.kv_heads == kv_heads && seq >= plan.seq_least && seq <= plan.seq_most)\n"

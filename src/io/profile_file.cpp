@@ -2,10 +2,14 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <limits>
+#include <map>
 #include <utility>
 
 #include "core/error.h"
+#include "core/problem.h"
 #include "io/file.h"
 #include "io/json_reader.h"
 #include "io/json_text.h"
@@ -17,9 +21,41 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr double kMost = std::numeric_limits<double>::max();
+
 Json bounds_json(const std::optional<Bounds>& bounds) {
   if (!bounds) return nullptr;
   return Json::array({number_or_null(bounds->lo), number_or_null(bounds->hi)});
+}
+
+// Shown in tables and messages, a line each.
+std::string read_word(const Cursor& from) {
+  const std::string& text = from.text();
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
+  if (std::any_of(text.begin(), text.end(), is_control)) from.must_be("without control characters");
+  return text;
+}
+
+std::string word_or_none(const Cursor& from, const char* key) {
+  const auto found = from.find(key);
+  return found ? read_word(*found) : std::string();
+}
+
+TuningPoint read_point(const Cursor& from) {
+  TuningPoint point = read_tuning(from);
+  for (const auto& [axis, value] : point.values()) {
+    if (excerpt(axis, axis.size()) != axis) from.fail("has an axis with a control character in its name");
+  }
+  return point;
+}
+
+double number_within(const Cursor& from, const char* key, double otherwise, double lo, double hi,
+                     const char* what) {
+  const auto found = from.find(key);
+  if (!found) return otherwise;
+  const double value = found->number();
+  if (!(value >= lo && value <= hi)) found->must_be(what);
+  return value;
 }
 
 std::optional<Bounds> read_bounds(const Cursor& from, const char* key) {
@@ -52,12 +88,13 @@ ProfileKey read_key(const Cursor& from) {
   from.object();
   ProfileKey key;
   ProfileEnvironment& e = key.environment;
-  e.device = from.at("device").text();
+  const Cursor device = from.at("device"), variant = from.at("variant");
+  e.device = read_word(device);
   e.sms = from.at("sms").small_integer(0);
   e.cc = from.at("cc").small_integer(0);
   e.driver_major = from.at("driver_major").small_integer(0);
   e.toolkit_major = from.at("toolkit_major").small_integer(0);
-  key.variant = from.at("variant").text();
+  key.variant = read_word(variant);
   key.tuning_version = from.at("tuning_version").small_integer(0);
   const Cursor dtype = from.at("dtype");
   key.dtype = read_dtype(dtype);
@@ -115,23 +152,26 @@ ProfileEntry read_entry(const Cursor& from) {
   const Cursor seq = from.at("seq");
   entry.seq = seq.integer(1);
   if (!entry.key.bucket.holds(entry.seq)) seq.must_be("within its key's seq_bucket");
-  entry.tuning = read_tuning(tuning);
+  const ProfileKey& k = entry.key;
+  if (const auto reason = invalid_reason({entry.seq, k.heads, k.kv_heads, k.dim, k.dtype, {}}))
+    from.fail("is of no problem: " + *reason);
+  entry.tuning = read_point(tuning);
   if (const auto plan = from.find("plan")) {
     entry.splits = count_or(*plan, "splits", 0);
     entry.chunk = count_or(*plan, "chunk", 0);
     entry.workspace_bytes = count_or(*plan, "workspace_bytes", 0);
   }
-  entry.ns = number_or(from, "median_ns", 0.0);
+  entry.ns = number_within(from, "median_ns", 0.0, 0.0, kMost, "at least 0");
   if (const auto ties = from.find("ties")) {
     for (std::size_t i = 0; i < ties->size(); ++i) {
       const Cursor tie = ties->item(i);
-      entry.ties.push_back(read_tuning(tie));
+      entry.ties.push_back(read_point(tie));
     }
   }
-  if (const auto runner_up = from.find("runner_up")) entry.runner_up = read_tuning(*runner_up);
-  entry.margin = number_or(from, "margin", 0.0);
+  if (const auto runner_up = from.find("runner_up")) entry.runner_up = read_point(*runner_up);
+  entry.margin = number_within(from, "margin", 0.0, -1.0, kMost, "at least -1");
   entry.margin_ci95 = read_bounds(from, "margin_ci95");
-  entry.won = number_or(from, "won", 1.0);
+  entry.won = number_within(from, "won", 1.0, 0.0, 1.0, "a share, 0 ... 1");
   if (const auto rounds = from.find("rounds")) {
     entry.choosing_rounds = count_or(*rounds, "choosing", 0);
     entry.scoring_rounds = count_or(*rounds, "scoring", 0);
@@ -139,19 +179,23 @@ ProfileEntry read_entry(const Cursor& from) {
   if (const auto gains = from.find("gains")) {
     for (std::size_t i = 0; i < gains->size(); ++i) {
       const Cursor gain = gains->item(i), over = gain.at("over"), at = gain.at("tuning");
-      entry.gains.push_back({over.text(), read_tuning(at), number_or(gain, "median_ns", 0.0),
-                             number_or(gain, "gain", 0.0), read_bounds(gain, "ci95")});
+      ProfileGain read{read_word(over), read_point(at), 0.0, 0.0, read_bounds(gain, "ci95")};
+      read.ns = number_within(gain, "median_ns", 0.0, 0.0, kMost, "at least 0");
+      read.gain = number_within(gain, "gain", 0.0, -1.0, kMost, "above -1");
+      // A ratio of times, less 1.
+      if (read.gain == -1.0) gain.at("gain").must_be("above -1");
+      entry.gains.push_back(std::move(read));
     }
   }
   if (const auto search = from.find("search")) {
-    entry.strategy = text_or(*search, "strategy");
+    entry.strategy = word_or_none(*search, "strategy");
     entry.points = count_or(*search, "points", 0);
     entry.points_measured = count_or(*search, "measured", 0);
     entry.samples = count_or(*search, "samples", 0);
   }
-  entry.source_hash = text_or(from, "source_hash");
-  entry.tool = text_or(from, "tool");
-  entry.when = text_or(from, "when");
+  entry.source_hash = word_or_none(from, "source_hash");
+  entry.tool = word_or_none(from, "tool");
+  entry.when = word_or_none(from, "when");
   return entry;
 }
 
@@ -164,14 +208,13 @@ TuningProfile parse_profile(std::string_view text, const std::string& name) {
   check_schema(root, "fdbench.profile");
   TuningProfile profile;
   profile.path = name;
+  std::map<std::string, std::size_t> keys;
   const Cursor entries = root.at("entries");
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Cursor entry = entries.item(i);
     profile.entries.push_back(read_entry(entry));
-    for (std::size_t j = 0; j < i; ++j) {
-      if (profile.entries[j].key == profile.entries[i].key)
-        entry.fail("repeats the key of entry " + std::to_string(j) + "; keep one of them");
-    }
+    const auto [at, is_new] = keys.emplace(line_text(key_json(profile.entries[i].key)), i);
+    if (!is_new) entry.fail("repeats the key of entry " + std::to_string(at->second) + "; keep one of them");
   }
   return profile;
 }

@@ -87,14 +87,25 @@ class Tune(harness.TestCase):
     def test_a_header_compiles_and_finds_the_plan(self):
         compiler = shutil.which("c++") or self.skipTest("no compiler")
         self.assert_exit(self.tune(), 0)
+        # A second device, whose plan find() would give for the first's shape but for its name.
+        content = harness.read_json(self.profile)
+        other = json.loads(json.dumps(content["entries"][0]))
+        other["key"]["device"], other["plan"]["chunk"] = 'Other "GPU" ??/', 64
+        content["entries"].append(other)
+        self.profile.write_text(json.dumps(content))
         self.folder.joinpath("plans.h").write_text(
             self.fdbench("tune", "--export", "header", "--profile", str(self.profile)).out)
         self.folder.joinpath("main.cpp").write_text(
             '#include "plans.h"\nusing namespace fdbench_profile;\n'
             'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000)->chunk == 128);\n'
+            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000, "Scripted")->chunk == 128);\n'
+            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000, "Other \\"GPU\\" ?\\?/")->chunk == 64);\n'
+            'static_assert(!find("fake_other", "bf16", 64, 2, 2, 1000, "Third"));\n'
             'static_assert(!find("fake_other", "bf16", 64, 2, 2, 100) && !find("fake", "bf16", 64, 2, 2, 1000));\n')
-        subprocess.run([compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "main.cpp"],
+        subprocess.run([compiler, "-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "main.cpp"],
                        cwd=self.folder, check=True)
+        self.profile.write_text('{"schema": "fdbench.profile/1.0", "entries": []}')
+        self.assert_one_line(self.fdbench("tune", "--export", "header", "--profile", str(self.profile)), 2, "holds no plan")
 
     def test_strategies_and_seeds(self):
         for strategy in ("exhaustive", "random", "halving"):

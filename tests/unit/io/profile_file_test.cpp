@@ -90,6 +90,41 @@ TEST(ProfileFile, SaysWhereItIsBroken) {
   EXPECT_NE(error_of(wrong).find("sms must be"), std::string::npos);
 }
 
+TEST(ProfileFile, RefusesWhatNoTuningGives) {
+  const auto broken = [](const auto& breaking) {
+    auto profile = example();
+    breaking(profile.entries[0]);
+    return error_of(to_json(profile));
+  };
+  EXPECT_EQ(broken([](ProfileEntry& e) { e.ns = -1.0; }),
+            "p.json: entries[0].median_ns must be at least 0, not -1");
+  EXPECT_EQ(broken([](ProfileEntry& e) { e.won = 1.5; }),
+            "p.json: entries[0].won must be a share, 0 ... 1, not 1.5");
+  EXPECT_EQ(broken([](ProfileEntry& e) { e.margin = -2.0; }),
+            "p.json: entries[0].margin must be at least -1, not -2");
+  EXPECT_EQ(broken([](ProfileEntry& e) { e.gains[1].gain = -1.0; }),
+            "p.json: entries[0].gains[1].gain must be above -1, not -1");
+  EXPECT_EQ(broken([](ProfileEntry& e) { e.gains[0].ns = -3.0; }),
+            "p.json: entries[0].gains[0].median_ns must be at least 0, not -3");
+  EXPECT_EQ(broken([](ProfileEntry& e) { e.key.kv_heads = 5; }),
+            "p.json: entries[0] is of no problem: heads 32 is not a multiple of kv_heads 5");
+  // A terminal would obey these.
+  EXPECT_EQ(broken([](ProfileEntry& e) { e.key.variant = "a\x1b[2J"; }),
+            "p.json: entries[0].key.variant must be without control characters, not the string "
+            "\"a\\u001b[2J\"");
+  EXPECT_NE(broken([](ProfileEntry& e) { e.key.environment.device += '\n'; }), "");
+  EXPECT_NE(broken([](ProfileEntry& e) { e.tool += '\r'; }), "");
+  EXPECT_NE(broken([](ProfileEntry& e) { e.gains[0].over += '\x7f'; }), "");
+  EXPECT_EQ(broken([](ProfileEntry& e) { e.tuning.set("a\tb", 1); }),
+            "p.json: entries[0].tuning has an axis with a control character in its name");
+}
+
+TEST(ProfileFile, CsvQuotesEveryText) {
+  auto profile = example();
+  profile.entries[0].strategy = "a,b";
+  EXPECT_NE(profile_csv(profile).find(",\"a,b\","), std::string::npos);
+}
+
 TEST(ProfileFile, ExportsHaveARowAnEntry) {
   const std::string csv = profile_csv(example());
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
