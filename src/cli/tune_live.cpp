@@ -177,16 +177,9 @@ class Tuner {
       throw usage_error(fmt::format("{}: {}; narrow it with -a", short_shape(problem), why.what()));
     }
     for (const tune::CostModel& model : models_) {
-      const std::int64_t splits = tune::fitted_splits(model, problem);
-      TuningPoint point;
-      const bool by_chunk = model.axis == tune::SplitAxis::chunk;
-      if (splits > 0) {
-        const std::int64_t chunk = (problem.seq + splits - 1) / splits;
-        point.set(
-            tune::to_string(model.axis),
-            by_chunk ? (chunk + model.chunk_grain - 1) / model.chunk_grain * model.chunk_grain : splits);
-        tune::add_start(space, model.variant, point, "model");
-      }
+      if (!tune::add_model_start(space, model))
+        say(stderr, fmt::format("fdbench: {}: --model has no plan of {} here\n", short_shape(problem),
+                                model.variant));
     }
     // What was best for the nearest length of the same heads.
     const ProfileEntry* near = nullptr;
@@ -373,11 +366,14 @@ class Tuner {
           keep(false);
         });
     std::optional<ProfileEntry> entry;
-    std::size_t plan = 0;
+    tune::Gains gains;
     if (outcome.winner && !outcome.stopped) {
       entry = tune::entry_of(space, outcome, entry_base(space.points[outcome.winner->point].variant));
-      plan = tune::add_gains(space, outcome, measurer, *entry);
+      gains = tune::add_gains(space, outcome, measurer, *entry);
     }
+    // A plan that was not held against the known ones in the end is none: --resume goes on from its rounds.
+    const bool stopped = outcome.stopped || gains.stopped;
+    if (gains.stopped) entry.reset();
     measurer.finish();
     keep(true);
     for (ResultRecord& row : rows()) done_.push_back(std::move(row));
@@ -393,9 +389,10 @@ class Tuner {
     if (failed > 0)
       say(stderr, fmt::format("fdbench: {}: {} of {} points failed; {} says why\n", short_shape(problem),
                               failed, space.points.size(), points_path_));
+    const std::size_t plan = gains.plan;
     const bool failed_last = entry && !measurer.failed(plan).empty();
     if (!entry || failed_last) {
-      if (!outcome.stopped) {
+      if (!stopped) {
         ++without_plan_;
         say(stderr, fmt::format("fdbench: {}: no plan: {}\n", short_shape(problem),
                                 failed_last ? space.points[plan].name() + ", the fastest, failed in the end"
@@ -411,10 +408,10 @@ class Tuner {
     io::write_atomically(profile_.path, io::to_json(profile_));
     tell(fmt::format("[{}/{}] {}: {} {:.2f} us, {} of {} points, {} samples in {:.3f} s{}\n", shape_ + 1,
                      shapes_.size(), short_shape(problem), space.points[plan].name(), entry->ns / 1e3,
-                     outcome.measured, space.points.size(), outcome.samples, outcome.cost_s,
+                     outcome.measured, space.points.size(), entry->samples, outcome.cost_s + gains.cost_s,
                      measurer.resumed_samples() > 0
                          ? fmt::format(" ({} samples as resumed)", measurer.resumed_samples())
-                         : fmt::format(" (and {:.1f} s of checking and gains)", measurer.checking_s())));
+                         : fmt::format(" (and {:.1f} s of checking)", measurer.checking_s())));
     return true;
   }
 

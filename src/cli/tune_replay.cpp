@@ -38,7 +38,7 @@ class Models {
       const bool unseen = std::any_of(fit.for_shapes.begin(), fit.for_shapes.end(), [&](const auto& sweep) {
         return sweep.site.problem == shape.space.problem;
       });
-      if (unseen) tune::add_model_start(shape, fit.model);
+      if (unseen) tune::add_model_start(shape.space, fit.model);
     }
   }
 
@@ -81,7 +81,7 @@ std::string summary(const std::vector<Line>& lines) {
     within += s.ratio <= 1.01 ? 1u : 0u;
     not_shown += s.ratio <= 1.01 || (s.ratio_ci && s.ratio_ci->lo <= 1.01) ? 1u : 0u;
     a_tenth += s.cost_share <= 0.1 ? 1u : 0u;
-    cost += s.outcome.cost_s;
+    cost += s.cost_s;
     all += s.exhaustive_s;
     ratios.push_back(s.ratio);
     shares.push_back(s.cost_share);
@@ -124,10 +124,9 @@ Exit tune_from_files(const TuneFlags& flags) {
         ++nothing;
         continue;
       }
-      const std::string chosen = shape.space.points[score->outcome.winner->point].name();
-      const std::string best = score->best == score->outcome.winner->point
-                                   ? "the same"
-                                   : shape.space.points[score->best].tuning.id();
+      const std::string chosen = shape.space.points[score->plan].name();
+      const std::string best =
+          score->best == score->plan ? "the same" : shape.space.points[score->best].tuning.id();
       lines.push_back({shape.space.problem, chosen, best, *std::move(score)});
     }
   }

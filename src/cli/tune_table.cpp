@@ -51,7 +51,7 @@ Row cells(const ProfileEntry& entry) {
           gain_text(rule),
           rule ? rule->over.substr(rule->over.find(':') + 1) : "-",
           entry.runner_up ? regret_text(1.0 + entry.margin) : "-",
-          fmt::format("{:.0f} %", 100.0 * entry.won),
+          entry.won ? fmt::format("{:.0f} %", 100.0 * *entry.won) : "-",
           std::to_string(entry.ties.size())};
 }
 

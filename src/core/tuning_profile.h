@@ -66,7 +66,8 @@ struct ProfileEntry {
   std::optional<TuningPoint> runner_up;
   double margin = 0.0;  // runner-up's time over this one's, less 1
   std::optional<Bounds> margin_ci95;
-  double won = 1.0;  // share of the scoring rounds in which no other finalist was faster
+  // Share of the scoring rounds in which no other finalist was faster; absent where there was no other.
+  std::optional<double> won;
   std::int64_t choosing_rounds = 0, scoring_rounds = 0;
   std::int64_t splits = 0, chunk = 0, workspace_bytes = 0;  // of the plan
   std::vector<ProfileGain> gains;                           // over the variant's own plan and every rule's

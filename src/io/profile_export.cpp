@@ -49,9 +49,9 @@ std::string profile_csv(const TuningProfile& profile) {
         k.tuning_version, to_string(k.dtype), k.dim, k.heads, k.kv_heads, k.bucket.least, k.bucket.most,
         entry.seq, csv_field(entry.tuning.id()), entry.splits, entry.chunk, entry.workspace_bytes,
         number_text(entry.ns), gain ? number_text(gain->ns) : "", gain ? number_text(gain->gain) : "",
-        number_text(entry.margin), number_text(entry.won), csv_field(ties), csv_field(entry.strategy),
-        entry.points, entry.points_measured, entry.samples, csv_field(entry.source_hash),
-        csv_field(entry.tool), csv_field(entry.when));
+        number_text(entry.margin), entry.won ? number_text(*entry.won) : "", csv_field(ties),
+        csv_field(entry.strategy), entry.points, entry.points_measured, entry.samples,
+        csv_field(entry.source_hash), csv_field(entry.tool), csv_field(entry.when));
   }
   return out;
 }

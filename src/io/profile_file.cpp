@@ -123,7 +123,7 @@ Json entry_json(const ProfileEntry& entry) {
   out["runner_up"] = entry.runner_up ? io::json_of(*entry.runner_up) : Json(nullptr);
   out["margin"] = number_or_null(entry.margin);
   out["margin_ci95"] = bounds_json(entry.margin_ci95);
-  out["won"] = number_or_null(entry.won);
+  out["won"] = entry.won ? Json(*entry.won) : Json(nullptr);
   out["rounds"] = {{"choosing", entry.choosing_rounds}, {"scoring", entry.scoring_rounds}};
   Json gains = Json::array();
   for (const ProfileGain& gain : entry.gains) {
@@ -171,7 +171,7 @@ ProfileEntry read_entry(const Cursor& from) {
   if (const auto runner_up = from.find("runner_up")) entry.runner_up = read_point(*runner_up);
   entry.margin = number_within(from, "margin", 0.0, -1.0, kMost, "at least -1");
   entry.margin_ci95 = read_bounds(from, "margin_ci95");
-  entry.won = number_within(from, "won", 1.0, 0.0, 1.0, "a share, 0 ... 1");
+  if (from.find("won")) entry.won = number_within(from, "won", 1.0, 0.0, 1.0, "a share, 0 ... 1");
   if (const auto rounds = from.find("rounds")) {
     entry.choosing_rounds = count_or(*rounds, "choosing", 0);
     entry.scoring_rounds = count_or(*rounds, "scoring", 0);

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "stats/summary.h"
+
 namespace fdbench::tune {
 
 namespace {
@@ -14,56 +16,73 @@ bool is_known(const std::string& origin) {
   return origin == "default" || origin.rfind("rule:", 0) == 0;
 }
 
-// The plan, the variant's own and every rule's once more, together. The one that is shown to be faster, if
-// any is.
-std::optional<std::size_t> measure_gains(const SearchSpace& space, const SearchOutcome& outcome,
-                                         std::size_t plan, Measurer& measurer, ProfileEntry& entry) {
-  std::vector<std::size_t> points{plan};
+std::vector<std::size_t> known_plans(const SearchSpace& space, const SearchOutcome& outcome,
+                                     std::size_t plan) {
+  std::vector<std::size_t> known;
   for (std::size_t i = 0; i < space.points.size(); ++i) {
     const SpacePoint& point = space.points[i];
     if (i != plan && std::any_of(point.origins.begin(), point.origins.end(), is_known) &&
         point.variant == space.points[plan].variant && outcome.failed[i].empty())
-      points.push_back(i);
+      known.push_back(i);
   }
-  entry.gains.clear();
-  const Batch batch = measurer.measure(points, kGainRounds);
-  if (batch.rounds.empty() || !batch.failed[0].empty()) return std::nullopt;
-  std::optional<std::size_t> faster;
-  double least = 0.0;
-  for (std::size_t p = 0; p < points.size(); ++p) {
-    const SpacePoint& point = space.points[points[p]];
-    const auto ratio = paired(batch.ns[p], batch.ns[0], std::nullopt);
-    if (!ratio) continue;
-    if (p > 0 && ratio->ci && ratio->ci->hi < 1.0 && ratio->ratio - 1.0 < least) {
-      faster = points[p];
-      least = ratio->ratio - 1.0;
-    }
-    for (const std::string& origin : point.origins) {
-      if (!is_known(origin)) continue;
-      ProfileGain gain{origin, point.tuning, entry.ns * ratio->ratio, ratio->ratio - 1.0, {}};
-      if (p > 0 && ratio->ci) gain.ci95 = Bounds{ratio->ci->lo - 1.0, ratio->ci->hi - 1.0};
-      entry.gains.push_back(std::move(gain));
-    }
-  }
-  return faster;
+  return known;
 }
 
-// The search's plan becomes the runner-up.
-void take_instead(const SearchSpace& space, std::size_t plan, ProfileEntry& entry) {
-  const SpacePoint& point = space.points[plan];
-  for (const ProfileGain& gain : entry.gains) {
-    if (!(gain.tuning == point.tuning) || !gain.ci95) continue;
-    entry.ns = gain.ns;
-    entry.margin = 1.0 / (1.0 + gain.gain) - 1.0;
-    entry.margin_ci95 = Bounds{1.0 / (1.0 + gain.ci95->hi) - 1.0, 1.0 / (1.0 + gain.ci95->lo) - 1.0};
-    break;
+// Nothing where the first point has no rounds.
+std::optional<Batch> measured(Measurer& measurer, const std::vector<std::size_t>& points, int rounds,
+                              Gains& gains) {
+  Batch batch = measurer.measure(points, rounds);
+  gains.stopped = gains.stopped || batch.stop;
+  if (gains.stopped || batch.rounds.empty() || !batch.failed[0].empty()) return std::nullopt;
+  return batch;
+}
+
+// Of the points, the first of which is the search's, the one to keep.
+std::size_t preferred(const SearchSpace& space, const std::vector<std::size_t>& points, const Batch& batch) {
+  std::size_t best = points[0];
+  double least = 1.0;
+  for (std::size_t p = 1; p < points.size(); ++p) {
+    const auto ratio = paired(batch.ns[p], batch.ns[0], std::nullopt);
+    if (ratio && ratio->ci && ratio->ci->hi < 1.0 && ratio->ratio < least) {
+      best = points[p];
+      least = ratio->ratio;
+    }
   }
+  if (best != points[0]) return best;
+  for (std::size_t p = 1; p < points.size(); ++p) {
+    if (!space.points[points[p]].has_origin("default")) continue;
+    const auto ratio = paired(batch.ns[p], batch.ns[0], std::nullopt);
+    if (ratio && is_tie(*ratio)) return points[p];
+  }
+  return best;
+}
+
+// The search's plan becomes the runner-up, and a tie where it was not shown to be slower.
+void take_instead(const SearchSpace& space, std::size_t plan, bool tie, ProfileEntry& entry) {
+  const SpacePoint& point = space.points[plan];
   entry.runner_up = std::exchange(entry.tuning, point.tuning);
   entry.ties.clear();
-  entry.won = 0.0;  // of the rounds that chose the other
+  if (tie) entry.ties.push_back(*entry.runner_up);
   entry.splits = point.plan.splits;
   entry.chunk = point.plan.chunk;
   entry.workspace_bytes = workspace_bytes(point.plan);
+}
+
+// Every figure of an entry whose plan was exchanged: of rounds that did not choose it.
+void score(const std::vector<double>& plan, const std::vector<double>& runner_up, ProfileEntry& entry) {
+  entry.ns = stats::median(plan);
+  entry.margin = 0.0;
+  entry.margin_ci95.reset();
+  if (const auto ratio = paired(runner_up, plan, std::nullopt)) {
+    entry.margin = ratio->ratio - 1.0;
+    if (ratio->ci) entry.margin_ci95 = Bounds{ratio->ci->lo - 1.0, ratio->ci->hi - 1.0};
+  }
+  std::size_t won = 0;
+  for (std::size_t k = 0; k < plan.size(); ++k)
+    won += k < runner_up.size() && runner_up[k] < plan[k] ? 0u : 1u;
+  entry.won = static_cast<double>(won) / static_cast<double>(plan.size());
+  entry.choosing_rounds = kGainRounds;
+  entry.scoring_rounds = static_cast<std::int64_t>(plan.size());
 }
 
 }  // namespace
@@ -101,14 +120,50 @@ ProfileEntry entry_of(const SearchSpace& space, const SearchOutcome& outcome, Pr
   return entry;
 }
 
-std::size_t add_gains(const SearchSpace& space, const SearchOutcome& outcome, Measurer& measurer,
-                      ProfileEntry& entry) {
-  const std::size_t plan = outcome.winner->point;
-  const auto faster = measure_gains(space, outcome, plan, measurer, entry);
-  if (!faster) return plan;
-  take_instead(space, *faster, entry);
-  measure_gains(space, outcome, *faster, measurer, entry);
-  return *faster;
+Gains add_gains(const SearchSpace& space, const SearchOutcome& outcome, Measurer& measurer,
+                ProfileEntry& entry) {
+  const std::size_t found = outcome.winner->point;
+  Gains gains{found};
+  std::vector<std::size_t> rivals{found};
+  for (const std::size_t i : known_plans(space, outcome, found)) {
+    const double seen = outcome.median_ns[i];  // 0: never
+    if (seen <= kHopelessKnown * outcome.median_ns[found]) rivals.push_back(i);
+  }
+  bool tie = false;
+  if (rivals.size() > 1) {
+    const auto batch = measured(measurer, rivals, kGainRounds, gains);
+    if (!batch) return gains;
+    gains.cost_s = batch->cost_s;
+    for (const auto& ns : batch->ns) entry.samples += static_cast<std::int64_t>(ns.size());
+    gains.plan = preferred(space, rivals, *batch);
+    const auto place = std::find(rivals.begin(), rivals.end(), gains.plan) - rivals.begin();
+    const auto ratio = paired(batch->ns[0], batch->ns[static_cast<std::size_t>(place)], std::nullopt);
+    tie = ratio && is_tie(*ratio);
+  }
+  const bool exchanged = gains.plan != found;
+  if (exchanged) take_instead(space, gains.plan, tie, entry);
+
+  std::vector<std::size_t> points{gains.plan};
+  if (exchanged) points.push_back(found);
+  for (const std::size_t i : known_plans(space, outcome, gains.plan)) {
+    if (i != found) points.push_back(i);
+  }
+  entry.gains.clear();
+  const auto batch = measured(measurer, points, kGainRounds, gains);
+  if (!batch) return gains;
+  if (exchanged && batch->failed[1].empty()) score(batch->ns[0], batch->ns[1], entry);
+  for (std::size_t p = 0; p < points.size(); ++p) {
+    const SpacePoint& point = space.points[points[p]];
+    const auto ratio = paired(batch->ns[p], batch->ns[0], std::nullopt);
+    if (!ratio) continue;
+    for (const std::string& origin : point.origins) {
+      if (!is_known(origin)) continue;
+      ProfileGain gain{origin, point.tuning, stats::median(batch->ns[p]), ratio->ratio - 1.0, {}};
+      if (p > 0 && ratio->ci) gain.ci95 = Bounds{ratio->ci->lo - 1.0, ratio->ci->hi - 1.0};
+      entry.gains.push_back(std::move(gain));
+    }
+  }
+  return gains;
 }
 
 }  // namespace fdbench::tune

@@ -9,17 +9,27 @@
 
 namespace fdbench::tune {
 
-// Gains are paired over so many rounds of their own.
+// Known plans are held against the search's for so many rounds, and the gains paired over as many others.
 inline constexpr int kGainRounds = 20;
+// Known plans that the search saw to be slower than this, over its own, decide nothing.
+inline constexpr double kHopelessKnown = 1.05;
 
 // `entry` has what does not depend on the search (environment, tuning_version, build); the rest is filled in.
 // The outcome has a winner.
 ProfileEntry entry_of(const SearchSpace& space, const SearchOutcome& outcome, ProfileEntry entry);
 
-// Measures the entry's plan, its variant's own and every rule's once more, together, and fills in the gains.
-// Should one of them be shown to be faster (its interval below 1), it becomes the entry's plan, that of the
-// search its runner-up, and all are measured again. The point that the entry has in the end.
-std::size_t add_gains(const SearchSpace& space, const SearchOutcome& outcome, Measurer& measurer,
-                      ProfileEntry& entry);
+struct Gains {
+  std::size_t plan = 0;  // the point that the entry has in the end
+  bool stopped = false;  // by the measurer: the entry is not whole
+  double cost_s = 0.0;   // device time of the rounds that decide; those of the gains only tell
+};
+
+// Measures the entry's plan, its variant's own and the rules' once more, together. A known plan that is shown
+// to be faster (its interval below 1) becomes the entry's; the variant's own does unless it is shown to be
+// slower: a tuned plan has to win. Then the entry's plan and every known one are measured in further rounds,
+// which chose nothing: gains are of those, and where the plan was exchanged all other figures too, with the
+// search's as runner-up.
+Gains add_gains(const SearchSpace& space, const SearchOutcome& outcome, Measurer& measurer,
+                ProfileEntry& entry);
 
 }  // namespace fdbench::tune

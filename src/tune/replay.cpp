@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "stats/summary.h"
+#include "tune/profile_entry.h"
 #include "tune/rule_plans.h"
 
 namespace fdbench::tune {
@@ -43,28 +44,6 @@ std::optional<SplitAxis> axis_of(const SearchSpace& space, const std::string& va
   return std::nullopt;
 }
 
-// The measured plan nearest to a rule's answer: by splits, then by CTAs.
-std::optional<std::size_t> nearest(const SearchSpace& space, const std::string& variant, std::int64_t splits,
-                                   std::int64_t ctas) {
-  std::optional<std::size_t> best;
-  std::pair<double, double> least;
-  for (std::size_t i = 0; i < space.points.size(); ++i) {
-    const SpacePoint& point = space.points[i];
-    if (point.variant != variant) continue;
-    const auto apart = [](std::int64_t a, std::int64_t b) {
-      return std::abs(std::log(static_cast<double>(std::max<std::int64_t>(a, 1)) /
-                               static_cast<double>(std::max<std::int64_t>(b, 1))));
-    };
-    const std::pair<double, double> off{apart(point.plan.splits, splits),
-                                        apart(point.plan.grid.total(), ctas)};
-    if (!best || off < least) {
-      best = i;
-      least = off;
-    }
-  }
-  return best;
-}
-
 void add_rule_starts(SearchSpace& space, const DeviceInfo& device, const std::string& variant,
                      std::span<const rules::NamedSplitRule> rules) {
   const auto axis = axis_of(space, variant);
@@ -81,7 +60,7 @@ void add_rule_starts(SearchSpace& space, const DeviceInfo& device, const std::st
     if (space.with_origin(variant, origin)) continue;
     const rules::Split answer = rule(rule_input(site, rule));
     if (!answer.ok()) continue;
-    const auto at = nearest(space, variant, answer.splits, answer.splits * site.ctas_per_split());
+    const auto at = nearest_point(space, variant, answer.splits, answer.splits * site.ctas_per_split());
     if (at) add_start(space, variant, space.points[*at].tuning, origin);
   }
 }
@@ -146,14 +125,6 @@ std::vector<RecordedShape> recorded_shapes(std::span<const ResultRecord> rows, c
   return shapes;
 }
 
-bool add_model_start(RecordedShape& shape, const CostModel& model) {
-  const std::int64_t splits = fitted_splits(model, shape.space.problem);
-  if (splits < 1) return false;
-  const auto at = nearest(shape.space, model.variant, splits, splits * model.ctas(shape.space.problem));
-  if (!at) return false;
-  return add_start(shape.space, model.variant, shape.space.points[*at].tuning, "model");
-}
-
 Landscape landscape_of(const SearchSpace& space) {
   Landscape landscape;
   landscape.neighbours = space.neighbours;
@@ -164,7 +135,12 @@ Landscape landscape_of(const SearchSpace& space) {
 
 Replay::Replay(const RecordedShape& shape) : shape_(shape) {
   for (std::size_t r = 0; r < shape.rounds; ++r) {
-    if (!is_scoring(r)) choosing_.push_back(static_cast<int>(r));
+    if (is_scoring(r)) continue;
+    choosing_.push_back(static_cast<int>(r));
+    bool whole = true;
+    for (std::size_t i = 0; i < shape.ns.size(); ++i)
+      whole = whole && (!shape.failed[i].empty() || std::isfinite(shape.ns[i][r]));
+    whole_ += whole ? 1u : 0u;
   }
   used_.assign(shape.space.points.size(), std::vector<bool>(shape.rounds, false));
 }
@@ -208,18 +184,22 @@ std::optional<ReplayScore> replay(const RecordedShape& shape, const SearchSettin
   within.rounds = std::min(within.rounds, static_cast<int>(measurer.rounds()));
   score.outcome = search(landscape_of(shape.space), measurer, within);
   if (!score.outcome.winner) return std::nullopt;
+  ProfileEntry entry = entry_of(shape.space, score.outcome, {});
+  const Gains gains = add_gains(shape.space, score.outcome, measurer, entry);
+  score.plan = gains.plan;
+  score.cost_s = score.outcome.cost_s + gains.cost_s;
 
-  const auto of_half = [&](std::size_t i, bool scoring) {
+  const auto choosing_half = [&](std::size_t i) {
     std::vector<double> values;
     for (std::size_t r = 0; r < shape.rounds; ++r) {
-      if (is_scoring(r) == scoring && std::isfinite(shape.ns[i][r])) values.push_back(shape.ns[i][r]);
+      if (!is_scoring(r) && std::isfinite(shape.ns[i][r])) values.push_back(shape.ns[i][r]);
     }
     return values;
   };
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < shape.ns.size(); ++i) {
-    for (const double ns : shape.ns[i]) score.exhaustive_s += std::isfinite(ns) ? ns * 1e-9 : 0.0;
-    const auto values = of_half(i, false);
+    const auto values = choosing_half(i);
+    for (const double ns : values) score.exhaustive_s += ns * 1e-9;
     if (values.empty()) continue;
     if (const double median = stats::median(values); median < least) {
       least = median;
@@ -228,7 +208,7 @@ std::optional<ReplayScore> replay(const RecordedShape& shape, const SearchSettin
   }
   std::vector<double> chosen, best;
   for (std::size_t r = 0; r < shape.rounds; ++r) {
-    const double a = shape.ns[score.outcome.winner->point][r], b = shape.ns[score.best][r];
+    const double a = shape.ns[score.plan][r], b = shape.ns[score.best][r];
     if (!is_scoring(r) || !std::isfinite(a) || !std::isfinite(b)) continue;
     chosen.push_back(a);
     best.push_back(b);
@@ -238,7 +218,7 @@ std::optional<ReplayScore> replay(const RecordedShape& shape, const SearchSettin
     if (ratio->ci95) score.ratio_ci = Bounds{ratio->ci95->lo, ratio->ci95->hi};
     score.best_ns = stats::median(best);
   }
-  score.cost_share = score.exhaustive_s > 0.0 ? score.outcome.cost_s / score.exhaustive_s : 0.0;
+  score.cost_share = score.exhaustive_s > 0.0 ? score.cost_s / score.exhaustive_s : 0.0;
   return score;
 }
 

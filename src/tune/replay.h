@@ -29,9 +29,6 @@ std::vector<RecordedShape> recorded_shapes(std::span<const ResultRecord> rows, c
                                            std::span<const std::string> variants,
                                            std::span<const rules::NamedSplitRule> rules);
 
-// Adds what the model would choose as a start. False where it says nothing or the point was not measured.
-bool add_model_start(RecordedShape& shape, const CostModel& model);
-
 Landscape landscape_of(const SearchSpace& space);
 
 // Gives out the rounds of the choosing half (winner.h), for each batch those that the fewest of its points
@@ -40,23 +37,27 @@ class Replay : public Measurer {
  public:
   explicit Replay(const RecordedShape& shape);
   Batch measure(std::span<const std::size_t> points, int rounds) override;
-  std::size_t rounds() const { return choosing_.size(); }  // that there are to give
+  // That there are to give of all points; of any where no round has all.
+  std::size_t rounds() const { return whole_ > 0 ? whole_ : choosing_.size(); }
 
  private:
   const RecordedShape& shape_;
   std::vector<int> choosing_;            // rounds
+  std::size_t whole_ = 0;                // of them those in which every point has a time
   std::vector<std::vector<bool>> used_;  // of every point, by round
 };
 
-// A search on a record, held against the record's own optimum.
+// A search on a record, up to the plan that a profile would hold, against the record's own optimum.
 struct ReplayScore {
   std::size_t points = 0;
+  std::size_t plan = 0;  // of the space: what it ends with
   std::size_t best = 0;  // of the space: the fastest by all rounds of the choosing half
   double best_ns = 0.0;  // median of the scoring half
   double ratio = 0.0;    // the chosen plan's time over the best one's, scoring half, paired
   std::optional<Bounds> ratio_ci;
-  double cost_share = 0.0;    // device time of the search over that of all points in all rounds
-  double exhaustive_s = 0.0;  // the latter
+  double cost_s = 0.0;        // device time
+  double exhaustive_s = 0.0;  // of all points in all rounds that the search could have: the choosing half
+  double cost_share = 0.0;    // the one over the other
   SearchOutcome outcome;
 };
 // Nothing where the search found nothing.

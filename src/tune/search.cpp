@@ -23,6 +23,8 @@ constexpr double kBetter = 0.998;
 constexpr double kSecondValley = 1.1;
 constexpr int kMaxMoves = 24;
 constexpr double kFinalRange = 1.02;
+// Final rounds go on while a rival is neither shown to be slower nor known to be as close as this.
+constexpr double kResolved = 0.005;
 constexpr std::size_t kMaxFinalists = 3;
 constexpr int kFirstFinals = 16, kMoreFinals = 4, kUnrivalled = 12;
 // So that whoever watches can keep what there is between batches.
@@ -228,12 +230,13 @@ class Search {
     if (!leader_) return {};
     for (std::size_t i = 0; i < times_.size(); ++i) {
       if (!measured(i) || i == *leader_) continue;
-      if (const double r = ratio(i, *leader_); r < kFinalRange) near.emplace_back(r, i);
+      near.emplace_back(ratio(i, *leader_), i);
     }
     std::sort(near.begin(), near.end());
     std::vector<std::size_t> chosen{*leader_};
     for (const auto& [r, i] : near) {
-      if (chosen.size() < kMaxFinalists) chosen.push_back(i);
+      // One rival at least, however far: a margin says more than a time.
+      if (chosen.size() < 2 || (r < kFinalRange && chosen.size() < kMaxFinalists)) chosen.push_back(i);
     }
     return chosen;
   }
@@ -294,7 +297,7 @@ class Search {
         return false;
       }
       if (r->ci->lo > 1.0) return true;
-      if (std::abs(r->ratio - 1.0) > kTieRange) resolved = false;
+      if (std::abs(r->ratio - 1.0) > kResolved) resolved = false;
       return false;
     });
     return resolved;

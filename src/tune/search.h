@@ -2,12 +2,15 @@
 // landscape all go through the same code.
 //
 // `halving`, the default:
-//   1. every start (the rules' plans, the variant's own, the model's, a few at random) for two rounds;
+//   1. every start (the rules' plans, the variant's own, the model's, a few at random) for a round, whoever
+//   is
+//      near the fastest of them for two more;
 //   2. successive halving: the faster half for twice as many, until few are left;
 //   3. the neighbourhood of the leader, the leader with it in the same rounds: whoever is near it is measured
 //      again, the leader moves to a better one, until none is better;
-//   4. final rounds of the leader and whoever is within a few percent; a rival that is shown to be slower is
-//      left behind, and they end early where the rest is shown to be equal.
+//   4. final rounds of the leader, the next best and a third within a few percent; a rival that is shown to
+//   be
+//      slower is left behind, and they end early where the rest is shown to be equal.
 // `random`: a seeded tenth of the space, then 2 and 4. `exhaustive`: final rounds of the whole space.
 #pragma once
 

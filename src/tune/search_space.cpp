@@ -1,6 +1,7 @@
 #include "tune/search_space.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -9,6 +10,7 @@
 #include <variant>
 
 #include "rules/int_math.h"
+#include "tune/cost_model.h"
 #include "tune/rule_plans.h"
 
 namespace fdbench::tune {
@@ -76,7 +78,7 @@ class Collector {
     const PlanResult made = make_plan(variant, space_.problem, device, tuning);
     const auto* plan = std::get_if<LaunchPlan>(&made);
     if (!plan) return std::nullopt;
-    auto& alike = by_cut_[{variant.name, plan->splits, plan->chunk}];
+    auto& alike = by_cut_[{variant.name, plan->splits, plan->splits == 1 ? 0 : plan->chunk}];
     for (const std::size_t at : alike) {
       SpacePoint& point = space_.points[at];
       if (!same_launch(point.plan, *plan)) continue;
@@ -149,7 +151,9 @@ using Coordinates = std::vector<std::int64_t>;
 }  // namespace
 
 bool same_launch(const LaunchPlan& a, const LaunchPlan& b) {
-  return a.grid == b.grid && a.block == b.block && a.cluster == b.cluster && a.chunk == b.chunk &&
+  // One split holds all tokens, however far its chunk would reach.
+  const bool same_chunk = a.chunk == b.chunk || (a.splits == 1 && b.splits == 1);
+  return a.grid == b.grid && a.block == b.block && a.cluster == b.cluster && same_chunk &&
          a.splits == b.splits && a.tile == b.tile && a.stages == b.stages &&
          a.dynamic_smem == b.dynamic_smem && a.cooperative == b.cooperative && a.merge == b.merge &&
          a.scratch_bytes == b.scratch_bytes && a.zeroed_bytes == b.zeroed_bytes;
@@ -275,6 +279,34 @@ bool add_start(SearchSpace& space, const std::string& variant, const TuningPoint
   const auto place = std::lower_bound(space.starts.begin(), space.starts.end(), *at);
   if (place == space.starts.end() || *place != *at) space.starts.insert(place, *at);
   return true;
+}
+
+std::optional<std::size_t> nearest_point(const SearchSpace& space, const std::string& variant,
+                                         std::int64_t splits, std::int64_t ctas) {
+  const auto apart = [](std::int64_t a, std::int64_t b) {
+    return std::abs(std::log(static_cast<double>(std::max<std::int64_t>(a, 1)) /
+                             static_cast<double>(std::max<std::int64_t>(b, 1))));
+  };
+  std::optional<std::size_t> best;
+  std::pair<double, double> least;
+  for (std::size_t i = 0; i < space.points.size(); ++i) {
+    const SpacePoint& point = space.points[i];
+    if (point.variant != variant) continue;
+    const std::pair<double, double> off{apart(point.plan.splits, splits),
+                                        apart(point.plan.grid.total(), ctas)};
+    if (!best || off < least) {
+      best = i;
+      least = off;
+    }
+  }
+  return best;
+}
+
+bool add_model_start(SearchSpace& space, const CostModel& model) {
+  const std::int64_t splits = fitted_splits(model, space.problem);
+  if (splits < 1) return false;
+  const auto at = nearest_point(space, model.variant, splits, splits * model.ctas(space.problem));
+  return at && add_start(space, model.variant, space.points[*at].tuning, "model");
 }
 
 }  // namespace fdbench::tune

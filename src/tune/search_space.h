@@ -19,6 +19,8 @@
 
 namespace fdbench::tune {
 
+struct CostModel;  // cost_model.h
+
 // The same launch, whatever chose it.
 bool same_launch(const LaunchPlan& a, const LaunchPlan& b);
 
@@ -71,5 +73,13 @@ void complete_space(SearchSpace& space);
 // none.
 bool add_start(SearchSpace& space, const std::string& variant, const TuningPoint& tuning,
                const std::string& origin);
+
+// The variant's point whose plan is nearest to so many splits, then to so many CTAs, both as ratios.
+std::optional<std::size_t> nearest_point(const SearchSpace& space, const std::string& variant,
+                                         std::int64_t splits, std::int64_t ctas);
+
+// Adds what a fitted model would choose, the point nearest to it, as a start "model". False where the model
+// says nothing or the space has no point of its variant.
+bool add_model_start(SearchSpace& space, const CostModel& model);
 
 }  // namespace fdbench::tune

@@ -35,6 +35,10 @@ std::optional<PairedRatio> paired(std::span<const double> other, std::span<const
   return out;
 }
 
+bool is_tie(const PairedRatio& other_over_base) {
+  return other_over_base.ratio <= 1.0 + kTieRange && (!other_over_base.ci || other_over_base.ci->lo <= 1.0);
+}
+
 std::optional<Winner> choose_winner(const FinalRounds& rounds, const TieBreak& tie_break) {
   std::size_t longest = 0;
   for (const auto& ns : rounds.ns) longest = std::max(longest, ns.size());
@@ -57,9 +61,7 @@ std::optional<Winner> choose_winner(const FinalRounds& rounds, const TieBreak& t
   for (const std::size_t i : order) {
     if (i == fastest || !stayed(i)) continue;
     const auto ratio = paired(rounds.ns[i], rounds.ns[fastest], false);
-    if (!ratio || ratio->ratio > 1.0 + kTieRange) continue;
-    // Too few rounds for an interval say nothing against a tie.
-    if (!ratio->ci || ratio->ci->lo <= 1.0) ties.push_back(i);
+    if (ratio && is_tie(*ratio)) ties.push_back(i);
   }
   const auto steepness = [&](std::size_t i) {
     const std::size_t point = rounds.points[i];
@@ -99,6 +101,7 @@ std::optional<Winner> choose_winner(const FinalRounds& rounds, const TieBreak& t
     }
     break;
   }
+  if (!winner.runner_up) return winner;
   std::size_t won = 0, counted = 0;
   for (std::size_t k = 0; k < rounds.ns[best].size(); ++k) {
     if (scoring && !is_scoring(k)) continue;
@@ -108,7 +111,7 @@ std::optional<Winner> choose_winner(const FinalRounds& rounds, const TieBreak& t
     });
     won += beaten ? 0u : 1u;
   }
-  winner.won = counted > 0 ? static_cast<double>(won) / static_cast<double>(counted) : 1.0;
+  if (counted > 0) winner.won = static_cast<double>(won) / static_cast<double>(counted);
   return winner;
 }
 

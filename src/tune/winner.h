@@ -27,8 +27,9 @@ struct FinalRounds {
   std::vector<std::vector<double>> ns;  // as points: of round 0, 1, ...
 };
 
-// Plans whose medians differ by less, their interval reaching 1, are called ties.
-inline constexpr double kTieRange = 0.005;
+// A plan whose paired interval reaches 1 is a tie, unless its median is further off than this: what few
+// rounds leave open is not enough to prefer a plan that looks so much slower. It is what the search promises.
+inline constexpr double kTieRange = 0.01;
 // Neighbourhoods whose steepness differs by less are equally flat.
 inline constexpr double kFlatStep = 0.005;
 
@@ -48,7 +49,8 @@ struct Winner {
   std::optional<std::size_t> runner_up;  // the fastest other plan, by the choosing half
   double margin = 0.0;                   // its time over the winner's, less 1; scoring half, paired
   std::optional<Bounds> margin_ci;
-  double won = 1.0;  // share of the scoring rounds in which no other plan was faster
+  // Share of the scoring rounds in which no other plan was faster; absent where there was no other.
+  std::optional<double> won;
 };
 
 // Time of `other` over `base`, paired over the rounds that both have; `scoring`: of which half, nothing for
@@ -59,6 +61,9 @@ struct PairedRatio {
 };
 std::optional<PairedRatio> paired(std::span<const double> other, std::span<const double> base,
                                   std::optional<bool> scoring);
+// Not told apart: the interval reaches 1 (too few rounds for one say nothing against it), and the median is
+// within kTieRange.
+bool is_tie(const PairedRatio& other_over_base);
 
 // Of the tie set the plan with the flattest neighbourhood (within kFlatStep), of those the one with the least
 // workspace, of those the fastest. Nothing where no plan has a round.

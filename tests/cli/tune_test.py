@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`fdbench tune`: the whole flow on the fake device and on the CPU, profiles that run uses, and recorded sweeps."""
 
+import re
 import fcntl
 import json
 import os
@@ -378,15 +379,29 @@ class Tune(harness.TestCase):
                                       "--json", path), 0)
         self.assertEqual(harness.rows_of(path)["cpu_split_kv"]["source"], "profile:exact")
 
-    def test_recorded_sweeps_of_a_gpu(self):
-        files = sorted(map(str, (REPO / "results" / "nvidia-h200").glob("*-sweep-*.json")))
+    def replayed(self, pattern):
+        files = sorted(map(str, (REPO / "results" / "nvidia-h200").glob(pattern)))
+        self.assertTrue(files, pattern)
         args = [word for file in files for word in ("--from", file)]
         result = self.fdbench("tune", *args)
         self.assert_exit(result, 0)
-        self.assertIn("not shown to be further off:       8 of 8", result.out)
-        cost = float(result.out.split("device time of the exhaustive one: ")[1].split(" %")[0])
-        self.assertLess(cost, 10.0)
-        self.assertEqual(self.fdbench("tune", *args).out, result.out)
+        within, shapes = map(int, re.search(r"within 1 % of the optimum: +(\d+) of (\d+)", result.out).groups())
+        cost = float(re.search(r"device time of the exhaustive one: ([0-9.]+) %", result.out).group(1))
+        return within, shapes, cost, result.out, args
+
+    # Whole spaces, every point in every round: what the search is for.
+    def test_recorded_spaces_of_a_gpu(self):
+        within, shapes, cost, out, args = self.replayed("*-tune-exhaustive.json")
+        self.assertGreaterEqual(within, 0.95 * shapes)
+        self.assertLessEqual(cost, 10.0)
+        self.assertIn(f"at most a tenth on {shapes} of {shapes}", out)
+        self.assertEqual(self.fdbench("tune", *args).out, out)
+
+    # Sweeps of 8 to 35 points, which the final rounds alone are more than a tenth of.
+    def test_recorded_sweeps_of_a_gpu(self):
+        within, shapes, cost, _, _ = self.replayed("*-rules.json")
+        self.assertGreaterEqual(within, 0.95 * shapes)
+        self.assertLess(cost, 50.0)
 
 
 if __name__ == "__main__":

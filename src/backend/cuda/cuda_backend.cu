@@ -82,7 +82,7 @@ OwnedEvent make_event() {
 double elapsed_ns(const OwnedEvent& start, const OwnedEvent& end) {
   float ms = 0.0f;
   FDBENCH_CUDA_CHECK(cudaEventElapsedTime(&ms, start.get(), end.get()));
-  return 1e6 * static_cast<double>(ms);
+  return std::round(1e6 * static_cast<double>(ms));  // whole steps of the clock, but for the float
 }
 
 // Launches there are batched by the host, so that what is enqueued need not start when it could.

@@ -4,6 +4,7 @@
 #include <cuda/ptx>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cuda/check.h"
 
@@ -138,7 +139,7 @@ double lowest_mhz(const ClockStamp* before, const ClockStamp* after) {
     const double mhz = 1e3 * static_cast<double>(b.cycles - a.cycles) / static_cast<double>(b.ns - a.ns);
     if (lowest == 0.0 || mhz < lowest) lowest = mhz;
   }
-  return lowest;
+  return std::round(10.0 * lowest) / 10.0;  // what the stamps can tell
 }
 
 void enqueue_read(const void* lines, std::int64_t bytes, int sms, unsigned* sink, Stream stream) {

@@ -91,24 +91,27 @@ std::vector<RecordedShape> recorded(const std::vector<ResultRecord>& rows) {
 
 TEST(Replay, FindsTheOptimumOfARecordAndCountsItsCost) {
   std::vector<std::int64_t> splits;
-  for (std::int64_t s = 1; s <= 40; ++s) splits.push_back(s);
+  for (std::int64_t s = 1; s <= 200; ++s) splits.push_back(s);
   auto rows = made_rows(
       kProblem, splits, 40,
       [](std::int64_t s, int) { return 1000.0 + 30.0 * std::abs(static_cast<double>(s - 19)); }, 19);
   auto shapes = recorded(rows);
   ASSERT_EQ(shapes.size(), 1u);
   // The variant's own plan launches what a point does: it is that point.
-  EXPECT_EQ(shapes[0].space.points.size(), 40u);
+  EXPECT_EQ(shapes[0].space.points.size(), 200u);
   const auto score = replay(shapes[0], {});
   ASSERT_TRUE(score);
-  EXPECT_EQ(score->outcome.winner->point, score->best);
+  EXPECT_EQ(score->plan, score->best);
   EXPECT_DOUBLE_EQ(score->ratio, 1.0);
   EXPECT_LT(score->cost_share, 0.1);
   double all = 0.0;
   for (const auto& ns : shapes[0].ns) {
     for (const double one : ns) all += one * 1e-9;
   }
-  EXPECT_DOUBLE_EQ(score->exhaustive_s, all);
+  EXPECT_NEAR(score->exhaustive_s, all / 2.0, 1e-9 * all) << "of the rounds that the search could have";
+  const auto exhaustive = replay(shapes[0], {.strategy = Strategy::exhaustive});
+  ASSERT_TRUE(exhaustive);
+  EXPECT_NEAR(exhaustive->outcome.cost_s, exhaustive->exhaustive_s, 1e-9 * all);
 }
 
 TEST(Replay, GivesOutOnlyTheChoosingHalf) {

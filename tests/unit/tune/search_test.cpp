@@ -222,6 +222,39 @@ TEST(Winner, OfTiesTheFlattestThenTheOneWithLeastWorkspace) {
   EXPECT_EQ(choose_winner(rounds, tie)->point, 0u);
 }
 
+TEST(Winner, WhatNoiseLeavesOpenIsATieUnlessItLooksMuchSlower) {
+  // The medians are 0.5 % and some 2 % above the first; neither is shown to be slower.
+  std::vector<double> first, near, far;
+  for (std::size_t k = 0; k < 40; ++k) {
+    const double wave = k / 4 % 3 == 0 ? -3.0 : 1.0 + noise(k, 5);
+    first.push_back(100.0);
+    near.push_back(99.5 + wave);
+    far.push_back(101.5 + wave);
+  }
+  const auto ratio = paired(far, first, false);
+  ASSERT_TRUE(ratio && ratio->ci && ratio->ci->lo <= 1.0 && ratio->ratio > 1.0 + kTieRange);
+  const auto winner = choose_winner(finals({first, near, far}), {});
+  ASSERT_TRUE(winner);
+  EXPECT_EQ(winner->ties.size(), 2u);
+}
+
+TEST(Winner, HasNoShareOfRoundsWithoutARival) {
+  const auto winner = choose_winner(finals({std::vector<double>(24, 100.0)}), {});
+  ASSERT_TRUE(winner);
+  EXPECT_FALSE(winner->runner_up);
+  EXPECT_FALSE(winner->won);
+}
+
+TEST(Search, HoldsTheLeaderAgainstARivalHoweverFar) {
+  Scripted measurer([](std::size_t i, int) { return 1000.0 + 200.0 * static_cast<double>(i); });
+  const auto out = search(line(5, {0, 2}), measurer, {});
+  ASSERT_TRUE(out.winner);
+  EXPECT_EQ(out.winner->point, 0u);
+  EXPECT_EQ(out.winner->runner_up, 1u);
+  EXPECT_NEAR(out.winner->margin, 0.2, 1e-12);
+  EXPECT_EQ(out.winner->won, 1.0);
+}
+
 TEST(Winner, WhoWasLeftBehindIsNoTie) {
   const std::vector<double> whole(24, 100.0), left(12, 100.0);
   const auto winner = choose_winner(finals({left, whole}), {});
