@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -33,26 +34,16 @@ std::string build_of(const ToolInfo& tool) {
                      tool.cuda.empty() ? "off" : tool.cuda, tool.flags);
 }
 
-void refuse_foreign(const std::string& path, const RunInfo& old, const RunInfo& now) {
-  const auto same = [&](const char* what, const std::string& was, const std::string& is) {
-    if (was != is)
-      throw usage_error(fmt::format("--resume {}: {} was {}, and is {} now; such rows don't go together",
-                                    path, what, was.empty() ? "not given" : was,
-                                    is.empty() ? "not given" : is));
-  };
-  const auto device = [](const DeviceInfo& d) {
-    return fmt::format("{} {} ({} cores or multiprocessors) {}", to_string(d.kind), d.name, d.sms, d.uuid);
-  };
-  same("the device", device(old.device), device(now.device));
-  same("the build", build_of(old.tool), build_of(now.tool));
-  same("--cache", std::string(to_string(old.cache)), std::string(to_string(now.cache)));
-  same("--timer", std::string(to_string(old.timer)), std::string(to_string(now.timer)));
-  same("--seed", std::to_string(old.seed), std::to_string(now.seed));
-  same("the inputs", old.inputs, now.inputs);
-  same("--processes", std::to_string(old.processes), std::to_string(now.processes));
-  // Not in the file but as they were typed.
-  for (const char* flag : {"--rounds", "--max-noise", "--max-time", "--plant-slowdown", "--fake"})
-    same(flag, value_of(old, flag), value_of(now, flag));
+void must_be_same(const std::string& path, const char* what, const std::string& was, const std::string& is) {
+  if (was != is)
+    throw usage_error(fmt::format("--resume {}: {} was {}, and is {} now; such rows don't go together", path,
+                                  what, was.empty() ? "not given" : was, is.empty() ? "not given" : is));
+}
+
+// Not in the file but as they were typed.
+void refuse_other_flags(const std::string& path, const RunInfo& old, const RunInfo& now,
+                        std::initializer_list<const char*> flags) {
+  for (const char* flag : flags) must_be_same(path, flag, value_of(old, flag), value_of(now, flag));
 }
 
 bool is_finished(const ResultRecord& record, int processes) {
@@ -65,11 +56,29 @@ bool is_finished(const ResultRecord& record, int processes) {
 
 }  // namespace
 
+void refuse_foreign(const std::string& path, const RunInfo& old, const RunInfo& now) {
+  const auto same = [&](const char* what, const std::string& was, const std::string& is) {
+    must_be_same(path, what, was, is);
+  };
+  const auto device = [](const DeviceInfo& d) {
+    return fmt::format("{} {} ({} cores or multiprocessors) {}", to_string(d.kind), d.name, d.sms, d.uuid);
+  };
+  same("the device", device(old.device), device(now.device));
+  same("the build", build_of(old.tool), build_of(now.tool));
+  same("--cache", std::string(to_string(old.cache)), std::string(to_string(now.cache)));
+  same("--timer", std::string(to_string(old.timer)), std::string(to_string(now.timer)));
+  same("--seed", std::to_string(old.seed), std::to_string(now.seed));
+  same("the inputs", old.inputs, now.inputs);
+  same("--processes", std::to_string(old.processes), std::to_string(now.processes));
+  refuse_other_flags(path, old, now, {"--plant-slowdown", "--fake"});
+}
+
 Resumed::Resumed(const std::string& path, const RunInfo& run, std::vector<bench::ShapeWork>& work) {
   for (const bench::ShapeWork& shape : work) order_.push_back(shape.problem);
   if (path.empty()) return;
   ResultFile file = io::read_result_file(path);
   refuse_foreign(path, file.run, run);
+  refuse_other_flags(path, file.run, run, {"--rounds", "--max-noise", "--max-time"});
   std::set<std::string> finished, wanted, all_ids;
   for (ResultRecord& record : file.results) {
     // As its fields say, whatever was written.

@@ -9,6 +9,10 @@
 
 namespace fdbench::cli {
 
+// Throws Error (usage), beginning with --resume and `path`, where its rows are of another device, build or
+// way of measuring; how many rounds is not looked at.
+void refuse_foreign(const std::string& path, const RunInfo& old, const RunInfo& now);
+
 // The rows of a shape share rounds, and end together: a shape is finished when each of its rows is, and is
 // then not measured again. A row is finished when it was measured in every process and not interrupted, or is
 // unsupported or incorrect; what failed or timed out is tried again.

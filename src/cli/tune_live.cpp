@@ -17,6 +17,7 @@
 #include "cli/measure_command.h"
 #include "cli/profile_store.h"
 #include "cli/result_writer.h"
+#include "cli/resume.h"
 #include "cli/rules_table.h"
 #include "cli/run_info.h"
 #include "cli/say.h"
@@ -316,15 +317,7 @@ class Tuner {
   std::vector<ResultRecord> earlier_rows() {
     if (!std::filesystem::exists(points_path_)) return {};
     ResultFile file = io::read_result_file(points_path_);
-    const RunInfo& run = file.run;
-    if (run.device.name != device_.name || run.device.sms != device_.sms ||
-        run.cache != settings_.measure.cache || run.seed != settings_.measure.seed ||
-        run.tool.commit != run_info_.tool.commit)
-      throw Error(
-          Exit::not_comparable,
-          fmt::format("--resume {}: was measured on another device, by another build, or with another "
-                      "--cache or --seed; tune without --resume",
-                      points_path_));
+    refuse_foreign(points_path_, file.run, run_info_);
     std::erase_if(file.results, [this](const ResultRecord& row) {
       return std::find(shapes_.begin(), shapes_.end(), row.problem) == shapes_.end();
     });

@@ -263,6 +263,26 @@ class Tune(harness.TestCase):
         self.assertRegex(result.out, r"\[2/2\] 1024 x 2/2[^\n]+\(220 samples as resumed\)")
         self.assertEqual(self.entries()[1]["rounds"], {"choosing": 20, "scoring": 20})
 
+    def test_resume_from_points_of_something_else(self):
+        self.assert_exit(self.tune(), 0)
+        whole = harness.read_json(self.points)
+        for change, part in ((lambda run: run["device"].update(uuid="GPU-1"), "the device was"),
+                             (lambda run: run["tool"].update(compiler="other"), "the build was"),
+                             (lambda run: run.update(inputs="other/1"), "the inputs was"),
+                             (lambda run: run.update(cache="hot"), "--cache was hot"),
+                             (lambda run: run.update(seed=7), "--seed was 7")):
+            content = json.loads(json.dumps(whole))
+            change(content["run"])
+            self.points.write_text(json.dumps(content))
+            result = self.tune("--resume")
+            self.assert_exit(result, 2)
+            self.assertIn(f"--resume {self.points}: {part}", result.err)
+            self.assertEqual(harness.read_json(self.points), content)
+        self.points.write_text(json.dumps(whole))
+        result = self.fdbench("tune", "--fake", whole["run"]["argv"][3], *SHAPE, "--rounds", "20", "--resume")
+        self.assert_exit(result, 0)
+        self.assertIn("samples as resumed", result.out)
+
     def test_a_clock_that_changes(self):
         # Most rounds are at another clock than the first, and some points are in slow ones alone.
         for name, mhz in (("rises", [1200] * 20 + [1980] * 4000), ("falls", [1980] * 20 + [1200] * 4000)):
