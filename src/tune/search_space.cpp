@@ -78,7 +78,7 @@ class Collector {
     const PlanResult made = make_plan(variant, space_.problem, device, tuning);
     const auto* plan = std::get_if<LaunchPlan>(&made);
     if (!plan) return std::nullopt;
-    auto& alike = by_cut_[{variant.name, plan->splits, plan->splits == 1 ? 0 : plan->chunk}];
+    auto& alike = by_splits_[{variant.name, plan->splits}];
     for (const std::size_t at : alike) {
       SpacePoint& point = space_.points[at];
       if (!same_launch(point.plan, *plan)) continue;
@@ -101,7 +101,7 @@ class Collector {
 
  private:
   SearchSpace& space_;
-  std::map<std::tuple<std::string_view, std::int64_t, std::int64_t>, std::vector<std::size_t>> by_cut_;
+  std::map<std::pair<std::string_view, std::int64_t>, std::vector<std::size_t>> by_splits_;
 };
 
 void add_variant(Collector& collector, SearchSpace& space, const Variant& variant, const DeviceInfo& device,
@@ -151,12 +151,11 @@ using Coordinates = std::vector<std::int64_t>;
 }  // namespace
 
 bool same_launch(const LaunchPlan& a, const LaunchPlan& b) {
-  // One split holds all tokens, however far its chunk would reach.
-  const bool same_chunk = a.chunk == b.chunk || (a.splits == 1 && b.splits == 1);
-  return a.grid == b.grid && a.block == b.block && a.cluster == b.cluster && same_chunk &&
-         a.splits == b.splits && a.tile == b.tile && a.stages == b.stages &&
-         a.dynamic_smem == b.dynamic_smem && a.cooperative == b.cooperative && a.merge == b.merge &&
-         a.scratch_bytes == b.scratch_bytes && a.zeroed_bytes == b.zeroed_bytes;
+  // One chunk ends where the sequence does, however long it may be.
+  const bool same_cut = a.splits == b.splits && (a.splits == 1 || a.chunk == b.chunk);
+  return same_cut && a.grid == b.grid && a.block == b.block && a.cluster == b.cluster && a.tile == b.tile &&
+         a.stages == b.stages && a.dynamic_smem == b.dynamic_smem && a.cooperative == b.cooperative &&
+         a.merge == b.merge && a.scratch_bytes == b.scratch_bytes && a.zeroed_bytes == b.zeroed_bytes;
 }
 
 std::int64_t workspace_bytes(const LaunchPlan& plan) {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """`fdbench tune`: the whole flow on the fake device and on the CPU, profiles that run uses, and recorded sweeps."""
 
-import re
 import fcntl
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess

@@ -57,6 +57,19 @@ TEST(SearchSpace, HasEveryLaunchOnceAndOnlyWhatFits) {
   }
 }
 
+TEST(SearchSpace, OneChunkIsOneLaunchHoweverLong) {
+  LaunchPlan a, b;
+  a.splits = b.splits = 1;
+  a.chunk = 128;
+  b.chunk = 256;
+  EXPECT_TRUE(same_launch(a, b));
+  a.splits = b.splits = 2;
+  EXPECT_FALSE(same_launch(a, b));
+  b.chunk = a.chunk;
+  b.splits = 1;
+  EXPECT_FALSE(same_launch(a, b));
+}
+
 TEST(SearchSpace, StartsAreTheOwnPlanAndTheRules) {
   SearchSpace space = space_of();
   const auto own = space.with_origin("split_kv_tma", "default");
