@@ -44,6 +44,7 @@ using Clock = std::chrono::steady_clock;
 // What a worker takes beside measuring, roughly; and a sample beside the launch and the eviction.
 constexpr double kWorkerSeconds = 2.0, kSampleSeconds = 1e-4;
 constexpr double kFlushedTwice = 2.0;
+constexpr int kMostSearches = 3;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -353,22 +354,30 @@ class Tuner {
       writer_->write(file_);
       written = Clock::now();
     };
-    const auto outcome =
-        tune::search(tune::landscape_of(space), measurer, search_, [&](const tune::SearchState& state) {
-          progress(space, state);
-          keep(false);
-        });
+    tune::SearchOutcome outcome;
     std::optional<ProfileEntry> entry;
     tune::Gains gains;
-    if (outcome.winner && !outcome.stopped) {
-      entry = tune::entry_of(space, outcome, entry_base(space.points[outcome.winner->point].variant));
-      gains = tune::add_gains(space, outcome, measurer, *entry);
+    const auto has_failed = [&] { return entry && !measurer.failed(gains.plan).empty(); };
+    // Who fails its last check was the fastest until then: once more, without it.
+    for (int n = 0; n == 0 || (n < kMostSearches && has_failed() && !interrupted()); ++n) {
+      outcome =
+          tune::search(tune::landscape_of(space), measurer, search_, [&](const tune::SearchState& state) {
+            progress(space, state);
+            keep(false);
+          });
+      entry.reset();
+      gains = {};
+      if (outcome.winner && !outcome.stopped) {
+        entry = tune::entry_of(space, outcome, entry_base(space.points[outcome.winner->point].variant));
+        gains = tune::add_gains(space, outcome, measurer, *entry);
+      }
+      // A plan that was not held against the known ones in the end is none: --resume goes on from its rounds.
+      if (gains.stopped) entry.reset();
+      measurer.finish();
+      keep(true);
     }
-    // A plan that was not held against the known ones in the end is none: --resume goes on from its rounds.
     const bool stopped = outcome.stopped || gains.stopped;
-    if (gains.stopped) entry.reset();
-    measurer.finish();
-    keep(true);
+    if (entry) leave_out_failed(space, measurer, *entry);
     for (ResultRecord& row : rows()) done_.push_back(std::move(row));
     std::size_t failed = 0;
     for (std::size_t i = 0; i < space.points.size(); ++i) {
@@ -382,13 +391,11 @@ class Tuner {
     if (failed > 0)
       say(stderr, fmt::format("fdbench: {}: {} of {} points failed; {} says why\n", short_shape(problem),
                               failed, space.points.size(), points_path_));
-    const std::size_t plan = gains.plan;
-    const bool failed_last = entry && !measurer.failed(plan).empty();
-    if (!entry || failed_last) {
+    if (!entry || has_failed()) {
       if (!stopped) {
         ++without_plan_;
         say(stderr, fmt::format("fdbench: {}: no plan: {}\n", short_shape(problem),
-                                failed_last ? space.points[plan].name() + ", the fastest, failed in the end"
+                                has_failed() ? space.points[gains.plan].name() + ", the fastest, failed in the end"
                                 : space.points.empty()          ? "no variant takes this shape"
                                 : failed == space.points.size() ? "every point failed"
                                                                 : "every point that was tried failed"));
@@ -400,12 +407,23 @@ class Tuner {
     tune::put_entry(profile_, *entry);
     io::write_atomically(profile_.path, io::to_json(profile_));
     tell(fmt::format("[{}/{}] {}: {} {:.2f} us, {} of {} points, {} samples in {:.3f} s{}\n", shape_ + 1,
-                     shapes_.size(), short_shape(problem), space.points[plan].name(), entry->ns / 1e3,
+                     shapes_.size(), short_shape(problem), space.points[gains.plan].name(), entry->ns / 1e3,
                      outcome.measured, space.points.size(), entry->samples, outcome.cost_s + gains.cost_s,
                      measurer.resumed_samples() > 0
                          ? fmt::format(" ({} samples as resumed)", measurer.resumed_samples())
                          : fmt::format(" (and {:.1f} s of checking)", measurer.checking_s())));
     return true;
+  }
+
+  // Of a point that failed its last check no figure is believed.
+  static void leave_out_failed(const tune::SearchSpace& space, const tune::LiveMeasurer& measurer,
+                               ProfileEntry& entry) {
+    const auto failed = [&](const TuningPoint& tuning) {
+      const auto at = space.find(entry.key.variant, tuning);
+      return at && !measurer.failed(*at).empty();
+    };
+    std::erase_if(entry.ties, failed);
+    std::erase_if(entry.gains, [&](const ProfileGain& gain) { return failed(gain.tuning); });
   }
 
   // What an entry has of this machine and this run.

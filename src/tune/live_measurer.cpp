@@ -247,6 +247,7 @@ void LiveMeasurer::finish() {
                 interrupted_);
   const bench::WorkerOutcome outcome = worker_->outcome();
   worker_.reset();
+  ++process_;
   if (outcome.end == bench::WorkerEnd::died || outcome.end == bench::WorkerEnd::hung) {
     const int item = outcome.last.item;
     if (item >= 0)

@@ -40,6 +40,7 @@ class LiveMeasurer : public Measurer {
   Batch measure(std::span<const std::size_t> points, int rounds) override;
 
   // Ends the worker, which checks every point's output once more. Whoever fails that is among the failed.
+  // What is measured after that is by another one.
   void finish();
 
   // Why a point failed; empty where it did not.

@@ -137,6 +137,15 @@ class Tune(harness.TestCase):
         self.assertIn("a wrong result", result.err)
         self.assertEqual(self.entries()[0]["tuning"], {"chunk": 171})
 
+    def test_the_fastest_fails_its_last_check(self):
+        # Right when it is checked first, wrong in the end.
+        result = self.tune(script=self.landscape(behaviour="nan", bad_chunk=128, after=20))
+        self.assert_exit(result, 3)
+        self.assertIn("chunk=128: a wrong result", result.err)
+        entry, = self.entries()
+        self.assertEqual(entry["tuning"], {"chunk": 171})
+        self.assertNotIn({"chunk": 128}, [gain["tuning"] for gain in entry["gains"]] + entry["ties"])
+
     def test_nothing_works(self):
         result = self.tune(script=self.landscape(behaviour="throw"))
         self.assert_exit(result, 6)
