@@ -83,7 +83,7 @@ Lookup look_up(std::span<const TuningProfile> profiles, const ProfileEnvironment
         least = rank;
       }
     }
-    if (other_version > 0) {
+    if (other_version > 0 && !best) {
       found.notes.push_back(profile.path + ": tuned for tuning_version " + std::to_string(other_version) +
                             " of " + std::string(variant.name) + ", and this build has " +
                             std::to_string(variant.tuning_version) + ": not used");

@@ -33,7 +33,7 @@ struct ProfileMatch {
 // says so. The sequence lengths of an entry's bucket are its own; other shapes never share one.
 struct Lookup {
   std::optional<ProfileMatch> match;
-  std::vector<std::string> notes;  // of entries that may not be used
+  std::vector<std::string> notes;  // of entries that may not be used, where no other answers in their place
 };
 Lookup look_up(std::span<const TuningProfile> profiles, const ProfileEnvironment& environment,
                const Variant& variant, const Problem& problem, std::string_view source_hash);

@@ -312,6 +312,16 @@ class Tune(harness.TestCase):
         failed, = [row for row in harness.read_json(self.points)["results"] if row["status"] != "ok"]
         self.assertIn("took no time", failed["reason"])
 
+    def test_a_plan_is_kept_before_it_is_told(self):
+        process = subprocess.Popen([harness.BIN, "tune", "--fake", self.landscape(), *SHAPE, "--strategy", "exhaustive",
+                                    "--rounds", "500"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, env=harness.environment(**self.env))
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        process.stdout.close()
+        process.wait(timeout=60)
+        self.assertEqual(self.entries()[0]["tuning"], {"chunk": 128})
+
     def test_a_budget_and_a_dry_run(self):
         result = self.tune("--dry-run")
         self.assert_exit(result, 0)

@@ -97,6 +97,16 @@ TEST(ProfileLookup, AnotherGpuOrTuningVersionIsNotUsed) {
   EXPECT_NE(found.notes[0].find("tuning_version 1"), std::string::npos);
 }
 
+TEST(ProfileLookup, AnotherTuningVersionIsNoMatterOnceTunedAgain) {
+  auto again = entry_of(8192, 8);
+  again.key.tuning_version = 2;
+  const auto profile = profile_of({entry_of(8192, 16), again});
+  const Lookup found = look(profile, kProblem, variant_of(2));
+  ASSERT_TRUE(found.match);
+  EXPECT_EQ(found.match->tuning, again.tuning);
+  EXPECT_TRUE(found.notes.empty());
+}
+
 TEST(ProfileLookup, AnotherDriverToolkitOrSourceIsUsedAndSaid) {
   auto entry = entry_of(8192, 16);
   entry.key.environment.driver_major = 570;
