@@ -402,6 +402,13 @@ class Tuner {
       }
       return false;
     }
+    for (const ProfileEntry& known : profile_.entries) {
+      if (known.key == entry->key && known.seq != entry->seq)
+        say(stderr,
+            fmt::format("fdbench: {}: its plan takes the place of that for {} tokens: both are of the "
+                        "bucket {} to {}\n",
+                        short_shape(problem), known.seq, known.key.bucket.least, known.key.bucket.most));
+    }
     // First kept, then told: stdout may be closed.
     found_.push_back(*entry);
     tune::put_entry(profile_, *entry);

@@ -132,8 +132,9 @@ Exit tune_from_files(const TuneFlags& flags) {
   }
   const std::string names = fmt::format("{}", fmt::join(flags.from, ", "));
   if (lines.empty() && nothing > 0)
-    throw usage_error("--from " + names +
-                      ": no shape has rounds to search and rounds to score by (that takes 4)");
+    throw usage_error(
+        "--from " + names +
+        ": no shape has rounds that its points share, to search and to score by (that takes 3)");
   if (lines.empty())
     throw usage_error(fmt::format(
         "--from {}: holds no shape with two measured points of {}", names,

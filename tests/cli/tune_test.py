@@ -333,6 +333,13 @@ class Tune(harness.TestCase):
         self.assert_exit(result, 6)
         self.assertIn("--budget was spent; shapes left out: 1", result.err)
 
+    def test_lengths_of_one_bucket(self):
+        result = self.fdbench("tune", "--fake", self.landscape(), "--seq", "1000,1024", *SHAPE[2:], "--rounds", "4")
+        self.assert_exit(result, 0)
+        self.assertIn("1024 x 2/2 x 64 bf16: its plan takes the place of that for 1000 tokens: both are of the bucket 725 to 1448",
+                      result.err)
+        self.assertEqual([entry["seq"] for entry in self.entries()], [1024])
+
     def test_axes_narrow_the_space(self):
         result = self.tune("-a", "chunk=256,512", "--strategy", "exhaustive")
         self.assert_exit(result, 0)
@@ -380,7 +387,7 @@ class Tune(harness.TestCase):
                 row["time_ns"]["samples"] = row["time_ns"]["samples"][:1]
                 row["time_ns"]["n"] = len(row["time_ns"]["samples"])
         self.folder.joinpath("one.json").write_text(json.dumps(content))
-        self.assert_one_line(self.fdbench("tune", "--from", self.path("one.json")), 2, "rounds to score by")
+        self.assert_one_line(self.fdbench("tune", "--from", self.path("one.json")), 2, "to search and to score by")
 
     def test_a_model(self):
         rules = self.path("rules.json")
