@@ -117,6 +117,7 @@ int LiveMeasurer::from_earlier(std::span<const std::size_t> points, int rounds) 
   for (int r = 0; r < there; ++r) {
     RoundDone done;
     done.round = r;
+    int process = 0;
     for (std::size_t p = 0; p < points.size(); ++p) {
       const auto at = samples[p].find(next_round_ + r);
       if (at == samples[p].end()) continue;
@@ -124,8 +125,9 @@ int LiveMeasurer::from_earlier(std::span<const std::size_t> points, int rounds) 
       done.ns.push_back(at->second.ns);
       done.sm_mhz.push_back(at->second.sm_mhz);
       done.void_samples.push_back(0);
-      rows_.begin_attempt(at->second.process);
+      process = at->second.process;
     }
+    rows_.begin_attempt(process);
     resumed_ += static_cast<std::int64_t>(done.items.size());
     note(done);
   }
