@@ -32,6 +32,8 @@ constexpr int kExhaustiveAtOnce = 8;
 constexpr std::size_t kMaxAfterFirst = 2;
 // Starts taken at random: one for so many points, and at most so many.
 constexpr std::size_t kPointsPerRandom = 12, kMostRandom = 6;
+// And so many where these and all the others fail.
+constexpr std::size_t kInstead = 8;
 
 // The first `count` of a seeded permutation.
 std::vector<std::size_t> sample_of(std::vector<std::size_t> from, std::size_t count, std::uint64_t seed) {
@@ -76,6 +78,8 @@ class Search {
         const std::size_t at_random = std::min(landscape_.size() / kPointsPerRandom, kMostRandom);
         for (const std::size_t i : sample_of(others(starts), at_random, settings_.seed)) starts.push_back(i);
         halve(starts);
+        // No start, or none that works: elsewhere there may be one.
+        if (!leader_) halve(sample_of(others(starts), kInstead, settings_.seed));
         climb();
         climb_elsewhere();
         finals(finalists(), true);

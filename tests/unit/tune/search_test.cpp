@@ -167,6 +167,17 @@ TEST(Search, SaysSoWhereEverythingFails) {
   EXPECT_FALSE(out.stopped);
 }
 
+TEST(Search, LooksElsewhereWhereNoStartWorks) {
+  for (const bool any : {false, true}) {
+    Scripted measurer([](std::size_t i, int) { return valley(i, 7); });
+    if (any) measurer.failing = {1, 2};
+    const auto out =
+        search(line(11, any ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{}), measurer, {});
+    ASSERT_TRUE(out.winner);
+    EXPECT_EQ(out.winner->point, 7u);
+  }
+}
+
 TEST(Search, StopsWhenTold) {
   Scripted measurer([](std::size_t i, int) { return valley(i, 12); });
   measurer.stop_after = 2;
