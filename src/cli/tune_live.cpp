@@ -255,6 +255,11 @@ class Tuner {
     const auto lock = io::lock_output(path, "--profile");
     profile_ = io::read_profile(path).value_or(TuningProfile{});
     profile_.path = path;
+    if (profile_.minor > 0)
+      throw usage_error(
+          fmt::format("--profile {}: of schema fdbench.profile/1.{}, and this build writes 1.0, which "
+                      "would lose what is new in it; name another file",
+                      path, profile_.minor));
 
     OutputOptions output = flags_.output;
     output.md.clear();  // the plans, not the rows

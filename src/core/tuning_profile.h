@@ -78,6 +78,7 @@ struct ProfileEntry {
 struct TuningProfile {
   std::string path;  // where it was read from
   std::vector<ProfileEntry> entries;
+  int minor = 0;  // of its schema, 1.<minor>; this build writes 1.0, without what a later one has beside
 };
 
 // The file name of a device's profile: "nvidia-h200" of "NVIDIA H200".

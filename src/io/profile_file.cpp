@@ -206,7 +206,9 @@ TuningProfile parse_profile(std::string_view text, const std::string& name) {
   const nlohmann::json value = parse_json(text, source);
   const Cursor root(value, source);
   check_schema(root, "fdbench.profile");
+  const Cursor schema = root.at("schema");
   TuningProfile profile;
+  profile.minor = std::stoi(schema.text().substr(schema.text().rfind('.') + 1));
   profile.path = name;
   std::map<std::string, std::size_t> keys;
   const Cursor entries = root.at("entries");

@@ -190,6 +190,16 @@ class Tune(harness.TestCase):
         self.assert_one_line(self.fdbench("run", "--fake", self.landscape(), *SHAPE, "--profile", str(self.profile)), 2,
                              "scripted.json:2:14: ")
 
+    def test_a_newer_profile_is_used_and_left_as_it_is(self):
+        self.assert_exit(self.tune(), 0)
+        newer = self.profile.read_text().replace("fdbench.profile/1.0", "fdbench.profile/1.12")
+        self.profile.write_text(newer)
+        self.assertEqual(self.run_rows()[1]["fake_other"]["source"], "profile:exact")
+        result = self.tune()
+        self.assert_exit(result, 2)
+        self.assertIn("of schema fdbench.profile/1.12", result.err)
+        self.assertEqual(self.profile.read_text(), newer)
+
     def test_a_second_tuner_is_refused(self):
         self.profile.parent.mkdir(parents=True)
         with open(self.profile.parent / ".scripted.json.lock", "w") as lock:
