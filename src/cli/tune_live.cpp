@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "cli/build_info.h"
@@ -251,6 +252,9 @@ class Tuner {
     if (flags_.profile.empty())
       io::make_directories(std::filesystem::path(path).parent_path().string(), "--profile");
     io::probe_writable(path, "--profile");
+    std::error_code none;
+    if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none))
+      throw usage_error("--profile " + path + ": is a device or a pipe, which keeps no plans; name a file");
     // Held to the end: a second tuner would disturb what this one measures, too.
     const auto lock = io::lock_output(path, "--profile");
     profile_ = io::read_profile(path).value_or(TuningProfile{});

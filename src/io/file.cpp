@@ -290,7 +290,9 @@ std::unique_ptr<OutputLock> lock_output(const std::string& path, const std::stri
   if (target.direct) return std::make_unique<NoLock>();
   const fs::path lock = target.directory() / ('.' + target.file.filename().string() + ".lock");
   while (true) {
-    const int fd = open_retrying(lock.c_str(), O_RDWR | O_CREAT, 0666);
+    int fd = open_retrying(lock.c_str(), O_RDWR | O_CREAT, 0666);
+    // Another user's who was killed: it can be held all the same.
+    if (fd < 0 && errno == EACCES) fd = open_retrying(lock.c_str(), O_RDONLY);
     if (fd < 0) throw usage_error(head + "cannot make the lock " + lock.string() + ": " + reason_of(errno));
     if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
       const FileDescriptor file(fd);

@@ -362,7 +362,8 @@ class Tune(harness.TestCase):
         for args, part in ((["--strategy", "magic"], "--strategy magic"), (["--export", "xml"], "--export xml"),
                            (["-a", "warps=4"], "no variant to tune has an axis 'warps'"),
                            (["--variant", "nope"], "--variant nope"), (["--processes", "2"], "--processes"),
-                           (["--profile", "-"], "a profile is a file"), (["--json", "-", "--md", "-"], "only one of them"),
+                           (["--profile", "-"], "a profile is a file"),
+                           (["--profile", "/dev/null"], "is a device or a pipe"), (["--json", "-", "--md", "-"], "only one of them"),
                            (["--max-time", "1"], "--max-time"), (["--fail-noisy"], "--fail-noisy"),
                            (["--profile", self.path("no/such/p.json")], "does not exist"),
                            (["--timer", "graph"], "--timer graph")):

@@ -254,6 +254,14 @@ TEST_F(FileTest, ALockIsGoneWithItsHolder) {
   EXPECT_TRUE(entries().empty());
 }
 
+TEST_F(FileTest, ALockLeftByAnotherUserIsTaken) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+  io::write_atomically(path(".x.lock"), "1\n");
+  fs::permissions(path(".x.lock"), fs::perms(0444));
+  const auto lock = io::lock_output(path("x"), "--json");
+  refusal(Exit::usage, [&] { io::lock_output(path("x"), "--json"); });
+}
+
 TEST_F(FileTest, ManyWritersNeverHoldOneLockTogether) {
   // Each child takes the lock, sees whether anyone else has it, and lets go; many times over.
   std::vector<pid_t> children;
