@@ -47,8 +47,9 @@ class Backend {
   virtual std::int64_t measuring_bytes(CacheMode cache) const = 0;
   // Flush buffer, events, clock stamps. Every Prepared has been launched once before.
   virtual void start_measuring(CacheMode cache) = 0;
-  // One timed launch, cold or hot as start_measuring was told.
-  virtual Reading sample(Prepared& prepared) = 0;
+  // One timed launch, cold or hot as start_measuring was told. Samples of one `round` meet the same of what
+  // comes and goes with the number of launches before them (docs/measuring.md).
+  virtual Reading sample(Prepared& prepared, int round) = 0;
   virtual double timer_step_ns() const = 0;
 
   // Copies of the inputs that the graph timer needs to rotate over, so that none is found in the cache again;

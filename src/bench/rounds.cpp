@@ -71,7 +71,7 @@ std::string run_rounds(std::vector<Contestant> contestants, const MeasureSetting
         Reading reading;
         do {
           if (interrupted) return "interrupted";
-          reading = contestant.sample();
+          reading = contestant.sample(round);
           if (!reading.valid) ++voids;
         } while (!reading.valid && voids < kMaxVoidSamples);
         if (!reading.valid) {

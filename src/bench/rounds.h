@@ -14,7 +14,7 @@ namespace fdbench::bench {
 // One variant in the rounds. `sample` takes one reading and may throw.
 struct Contestant {
   int item = 0;  // index into WorkRequest::items
-  std::function<Reading()> sample;
+  std::function<Reading(int round)> sample;
 };
 
 // Throws what a sample throws only where `usable` says that the backend can't go on; otherwise that

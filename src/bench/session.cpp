@@ -111,10 +111,13 @@ class Session {
       for (auto& [of, subject] : subjects_) {
         if (of != item || ended_.count(item) != 0) continue;
         Prepared* prepared = &subject->prepared();
-        contestants.push_back({item, [this, prepared] { return backend_.sample(*prepared); }});
+        contestants.push_back({item, [this, prepared, first = steered_rounds_](int round) {
+                                 return backend_.sample(*prepared, first + round);
+                               }});
       }
     }
     if (contestants.empty()) return;
+    steered_rounds_ += asked.rounds;
     MeasureSettings settings = request_.settings;
     settings.rounds = asked.rounds;
     run_rounds(
@@ -236,10 +239,10 @@ class Session {
       if (settings.timer == TimerMode::graph) {
         std::vector<Prepared*> turn = rotation->turn(s);
         for (Prepared*& prepared : turn) prepared = &to_sample(subjects_[s].first, *prepared);
-        contestant.sample = [this, turn] { return backend_.graph_sample(turn); };
+        contestant.sample = [this, turn](int) { return backend_.graph_sample(turn); };
       } else {
         Prepared* prepared = &to_sample(subjects_[s].first, subject->prepared());
-        contestant.sample = [this, prepared] { return backend_.sample(*prepared); };
+        contestant.sample = [this, prepared](int round) { return backend_.sample(*prepared, round); };
       }
       contestants.push_back(std::move(contestant));
     }
@@ -265,6 +268,7 @@ class Session {
   std::vector<std::string> extra_flags_;  // beside the backend's
   std::set<int> ended_;                   // items that take no further part
   std::set<int> asked_;                   // items that a steered request has been asked for
+  int steered_rounds_ = 0;                // of all requests so far
   std::vector<Planned> plans_;
   Truth truth_;
   std::vector<std::pair<int, std::unique_ptr<Subject>>> subjects_;

@@ -37,24 +37,44 @@ std::optional<Batch> measured(Measurer& measurer, const std::vector<std::size_t>
   return batch;
 }
 
-// Of the points, the first of which is the search's, the one to keep.
-std::size_t preferred(const SearchSpace& space, const std::vector<std::size_t>& points, const Batch& batch) {
-  std::size_t best = points[0];
-  double least = 1.0;
-  for (std::size_t p = 1; p < points.size(); ++p) {
-    const auto ratio = paired(batch.ns[p], batch.ns[0], std::nullopt);
-    if (ratio && ratio->ci && ratio->ci->hi < 1.0 && ratio->ratio < least) {
-      best = points[p];
+// Which of the plans to keep: the search's, `points`[0], or a known one.
+struct Decision {
+  std::size_t plan = 0;
+  bool tie = false;  // the search's is one of it
+};
+
+// Once more between the search's plan and the variant's own where one batch leaves that open. Nothing where
+// the measurer stopped.
+std::optional<Decision> decide(const SearchSpace& space, std::vector<std::size_t> points, Measurer& measurer,
+                               Gains& gains, ProfileEntry& entry) {
+  const std::size_t found = points[0];
+  std::vector<double> of_found, of_own;
+  for (int pass = 0; pass < 2; ++pass) {
+    const auto batch = measured(measurer, points, kGainRounds, gains);
+    if (!batch) return std::nullopt;
+    gains.cost_s += batch->cost_s;
+    for (const auto& ns : batch->ns) entry.samples += static_cast<std::int64_t>(ns.size());
+    std::size_t own = 0;
+    std::optional<std::size_t> faster;
+    double least = 1.0;
+    for (std::size_t p = 1; p < points.size(); ++p) {
+      if (!batch->failed[p].empty()) continue;
+      if (space.points[points[p]].has_origin("default")) own = p;
+      const auto ratio = paired(batch->ns[p], batch->ns[0], std::nullopt);
+      if (pass > 0 || !ratio || !ratio->ci || ratio->ci->hi >= 1.0 || ratio->ratio >= least) continue;
+      faster = points[p];
       least = ratio->ratio;
     }
+    if (faster) return Decision{*faster, false};
+    if (own == 0) break;
+    of_found.insert(of_found.end(), batch->ns[0].begin(), batch->ns[0].end());
+    of_own.insert(of_own.end(), batch->ns[own].begin(), batch->ns[own].end());
+    const auto ratio = paired(of_own, of_found, std::nullopt);
+    if (!ratio || (ratio->ci && ratio->ci->lo > 1.0)) break;
+    if (is_tie(*ratio) || pass > 0) return Decision{points[own], true};
+    points = {found, points[own]};
   }
-  if (best != points[0]) return best;
-  for (std::size_t p = 1; p < points.size(); ++p) {
-    if (!space.points[points[p]].has_origin("default")) continue;
-    const auto ratio = paired(batch.ns[p], batch.ns[0], std::nullopt);
-    if (ratio && is_tie(*ratio)) return points[p];
-  }
-  return best;
+  return Decision{found, false};
 }
 
 // The search's plan becomes the runner-up, and a tie where it was not shown to be slower.
@@ -129,19 +149,15 @@ Gains add_gains(const SearchSpace& space, const SearchOutcome& outcome, Measurer
     const double seen = outcome.median_ns[i];  // 0: never
     if (seen <= kHopelessKnown * outcome.median_ns[found]) rivals.push_back(i);
   }
-  bool tie = false;
+  Decision decision{found};
   if (rivals.size() > 1) {
-    const auto batch = measured(measurer, rivals, kGainRounds, gains);
-    if (!batch) return gains;
-    gains.cost_s = batch->cost_s;
-    for (const auto& ns : batch->ns) entry.samples += static_cast<std::int64_t>(ns.size());
-    gains.plan = preferred(space, rivals, *batch);
-    const auto place = std::find(rivals.begin(), rivals.end(), gains.plan) - rivals.begin();
-    const auto ratio = paired(batch->ns[0], batch->ns[static_cast<std::size_t>(place)], std::nullopt);
-    tie = ratio && is_tie(*ratio);
+    const auto decided = decide(space, rivals, measurer, gains, entry);
+    if (!decided) return gains;
+    decision = *decided;
   }
+  gains.plan = decision.plan;
   const bool exchanged = gains.plan != found;
-  if (exchanged) take_instead(space, gains.plan, tie, entry);
+  if (exchanged) take_instead(space, gains.plan, decision.tie, entry);
 
   std::vector<std::size_t> points{gains.plan};
   if (exchanged) points.push_back(found);

@@ -25,10 +25,10 @@ struct Gains {
 };
 
 // Measures the entry's plan, its variant's own and the rules' once more, together. A known plan that is shown
-// to be faster (its interval below 1) becomes the entry's; the variant's own does unless it is shown to be
-// slower: a tuned plan has to win. Then the entry's plan and every known one are measured in further rounds,
-// which chose nothing: gains are of those, and where the plan was exchanged all other figures too, with the
-// search's as runner-up.
+// to be faster (its interval below 1) becomes the entry's; else the variant's own does unless it is shown to
+// be slower: a tuned plan has to win. Where that is open by more than a tie, both get as many rounds again.
+// Then the entry's plan and every known one are measured in further rounds, which chose nothing: gains are of
+// those, and where the plan was exchanged all other figures too, with the search's as runner-up.
 Gains add_gains(const SearchSpace& space, const SearchOutcome& outcome, Measurer& measurer,
                 ProfileEntry& entry);
 

@@ -37,7 +37,7 @@ class CudaBackendTest : public GpuTest {
   static double median_ns(Backend& backend, Prepared& prepared, int count) {
     std::vector<double> ns;
     for (int tries = 0; tries < 4 * count && static_cast<int>(ns.size()) < count; ++tries) {
-      const Reading reading = backend.sample(prepared);
+      const Reading reading = backend.sample(prepared, tries);
       if (reading.valid) ns.push_back(reading.ns);
     }
     if (ns.empty()) return 0.0;
@@ -144,8 +144,8 @@ TEST_F(CudaBackendTest, WhatIsSampledBetweenDoesNotMatter) {
   const double alone = median_ns(backend(), subject.subject.prepared(), kSamples);
   std::vector<double> between;
   for (int i = 0; i < kSamples; ++i) {
-    (void)backend().sample(other.subject.prepared());
-    const Reading reading = backend().sample(subject.subject.prepared());
+    (void)backend().sample(other.subject.prepared(), i);
+    const Reading reading = backend().sample(subject.subject.prepared(), i);
     if (reading.valid) between.push_back(reading.ns);
   }
   ASSERT_GT(between.size(), kSamples / 2u);
@@ -158,7 +158,7 @@ TEST_F(CudaBackendTest, SaysTheClock) {
   Roof roof(backend(), problem_of(32, 32, 8192));
   backend().start_measuring(CacheMode::cold);
   for (int i = 0; i < 5; ++i) {
-    const Reading reading = backend().sample(roof.subject.prepared());
+    const Reading reading = backend().sample(roof.subject.prepared(), 0);
     EXPECT_GT(reading.sm_mhz, 100.0);
     EXPECT_LT(reading.sm_mhz, 5000.0);
   }
@@ -168,15 +168,15 @@ TEST_F(CudaBackendTest, AHostTooLateMakesTheSampleVoid) {
   Roof roof(backend(), problem_of(8, 8, 1024));
   backend().start_measuring(CacheMode::cold);
   Slow slow(roof.subject.prepared());
-  EXPECT_FALSE(backend().sample(slow).valid);
-  EXPECT_TRUE(backend().sample(roof.subject.prepared()).valid);
+  EXPECT_FALSE(backend().sample(slow, 0).valid);
+  EXPECT_TRUE(backend().sample(roof.subject.prepared(), 0).valid);
 }
 
 TEST_F(CudaBackendTest, ALaunchThatThrowsLeavesTheBackendUsable) {
   Roof roof(backend(), problem_of(8, 8, 1024));
   backend().start_measuring(CacheMode::cold);
   Failing failing;
-  EXPECT_THROW(backend().sample(failing), Error);
+  EXPECT_THROW(backend().sample(failing, 0), Error);
   Prepared* const turn[] = {&roof.subject.prepared(), &failing};
   EXPECT_THROW(backend().graph_sample(turn), Error);
   backend().synchronize();
@@ -221,7 +221,7 @@ TEST_F(CudaBackendTest, TimerStepIsAStep) {
 
 TEST_F(CudaBackendTest, SamplingBeforeStartMeasuringIsAnError) {
   Failing never_launched;
-  EXPECT_THROW(backend().sample(never_launched), Error);
+  EXPECT_THROW(backend().sample(never_launched, 0), Error);
 }
 
 TEST_F(CudaBackendTest, LeavesTheDeviceAsItWasFound) {
@@ -234,7 +234,7 @@ TEST_F(CudaBackendTest, LeavesTheDeviceAsItWasFound) {
     const auto backend = make_cuda_backend(0);
     Roof roof(*backend, problem_of(8, 8, 8192));
     backend->start_measuring(CacheMode::cold);
-    backend->sample(roof.subject.prepared());
+    backend->sample(roof.subject.prepared(), 0);
   };
   use();  // what stays after the first use is the context's
   std::size_t free_before = 0;
@@ -265,7 +265,7 @@ TEST_F(CudaBackendTest, AnotherDeviceIsUsedAndLeft) {
     ASSERT_EQ(cudaPointerGetAttributes(&attributes, roof.inputs.args().k), cudaSuccess);
     EXPECT_EQ(attributes.device, 1);
     other->start_measuring(CacheMode::cold);
-    EXPECT_TRUE(other->sample(roof.subject.prepared()).valid);
+    EXPECT_TRUE(other->sample(roof.subject.prepared(), 0).valid);
   }
   int current = -1;
   EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);

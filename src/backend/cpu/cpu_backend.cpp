@@ -148,7 +148,7 @@ class CpuBackend final : public Backend {
     }
   }
 
-  Reading sample(Prepared& prepared) override {
+  Reading sample(Prepared& prepared, int) override {
     const LaunchContext launch_context = context();
     if (cache_ == CacheMode::cold) {
       flush();

@@ -10,18 +10,19 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "backend/cuda/device_steps.h"
 #include "backend/cuda/resources.h"
 #include "core/error.h"
-#include "core/philox.h"
 #include "cuda/check.h"
 
 namespace fdbench {
@@ -42,8 +43,13 @@ constexpr std::int64_t kRotationL2s = 5;
 constexpr int kGraphLaunches = 16;
 // Of the launches of a stream every fourth takes longer (H200, driver 580: by 0.3 us for the smallest kernel,
 // 1 us for the largest), whatever is launched: with a fixed number of launches a sample, one variant of a
-// shape would always meet it and another never. So the number varies, at random.
-constexpr std::uint32_t kLaunchPhases = 4;
+// shape would always meet it and another never. So the timed launch's number, modulo 4, is made the
+// round's: all variants of a round meet it or none does, and of four rounds it is one.
+constexpr int kLaunchPhases = 4;
+// Not the round modulo 4: that would go with the direction of a round, and with which rounds choose a plan.
+constexpr int launch_phase(int round) {
+  return (round + round / kLaunchPhases) % kLaunchPhases;
+}
 // Events differ by whole steps of this clock or a coarser one.
 constexpr double kFinestEventStepNs = 32.0;
 
@@ -113,7 +119,7 @@ class CudaBackend final : public Backend {
 
   std::int64_t measuring_bytes(CacheMode cache) const override;
   void start_measuring(CacheMode cache) override;
-  Reading sample(Prepared& prepared) override;
+  Reading sample(Prepared& prepared, int round) override;
   double timer_step_ns() const override { return timer_step_ns_; }
 
   int rotation(const Problem& problem) const override;
@@ -128,13 +134,16 @@ class CudaBackend final : public Backend {
  private:
   class OpenGate;
 
+  void require_measuring() const;
   // Shuts the gate ahead of what is enqueued next, and stamps the clocks behind it.
   void begin_sample();
   // Enqueues the end of a sample, lets it all run and reads it.
   Reading end_sample(bool started_early);
   bool start_has_fired();
   void enqueue_flush();
-  void enqueue_empty_launches();
+  // What the operation launches, as a capture shows.
+  int kernels_of(Prepared& prepared);
+  OwnedGraph capture_graph(std::span<Prepared* const> rotation, int rounds);
   OwnedGraphExec capture(std::span<Prepared* const> rotation, int rounds);
   double measure_timer_step();
 
@@ -152,6 +161,8 @@ class CudaBackend final : public Backend {
   Shared* shared_device_ = nullptr;  // as the device does
   std::int64_t flush_bytes_ = 0;
   std::uint64_t ticket_ = 0;
+  std::map<const Prepared*, int> kernels_;  // of each that was sampled; an address may be another one's later
+  int launches_ = 0;                        // to the stream while measuring, modulo kLaunchPhases
   bool measuring_ = false;
   bool cold_ = true;
   bool has_persisting_ = false;
@@ -259,6 +270,7 @@ void CudaBackend::start_measuring(CacheMode cache) {
     for (int i = 0; i < 3; ++i) enqueue_flush();
   }
   synchronize();
+  kernels_.clear();
   measuring_ = true;
 }
 
@@ -272,9 +284,13 @@ void CudaBackend::enqueue_flush() {
   }
 }
 
-void CudaBackend::begin_sample() {
+void CudaBackend::require_measuring() const {
   if (!measuring_)
     throw Error(Exit::failed, "the CUDA backend was asked for a sample before start_measuring");
+}
+
+void CudaBackend::begin_sample() {
+  require_measuring();
   synchronize();
   std::memset(shared_->before, 0, sizeof shared_->before);
   std::memset(shared_->after, 0, sizeof shared_->after);
@@ -283,16 +299,18 @@ void CudaBackend::begin_sample() {
   ++ticket_;
   cuda::enqueue_gate(&shared_device_->gate, ticket_, stream_.get());
   cuda::enqueue_clock_stamps(shared_device_->before, info_.sms, stream_.get());
+  launches_ += 2;
 }
 
-// By the sample's number, so that a run repeats exactly.
-void CudaBackend::enqueue_empty_launches() {
-  const std::uint32_t word =
-      philox4x32(static_cast<std::uint32_t>(ticket_), static_cast<std::uint32_t>(ticket_ >> 32), 0, 0, 0, 0)
-          .w[0];
-  for (std::uint32_t i = 0; i < word % kLaunchPhases; ++i) {
-    cuda::enqueue_gate(&shared_device_->gate, 0, stream_.get());  // open
-  }
+int CudaBackend::kernels_of(Prepared& prepared) {
+  const auto known = kernels_.find(&prepared);
+  if (known != kernels_.end()) return known->second;
+  const std::array<Prepared*, 1> once = {&prepared};
+  const OwnedGraph graph = capture_graph(once, 1);
+  std::size_t count = 0;
+  FDBENCH_CUDA_CHECK(cudaGraphGetNodes(graph.get(), nullptr, &count));
+  // Nodes that are no kernels (a fill, say) are launches to the stream just as well.
+  return kernels_[&prepared] = static_cast<int>(count);
 }
 
 bool CudaBackend::start_has_fired() {
@@ -315,12 +333,18 @@ Reading CudaBackend::end_sample(bool started_early) {
   return reading;
 }
 
-Reading CudaBackend::sample(Prepared& prepared) {
+Reading CudaBackend::sample(Prepared& prepared, int round) {
+  require_measuring();
+  const int kernels = kernels_of(prepared);
   begin_sample();
   bool started_early = false;
   {
     OpenGate gate(*this);
-    enqueue_empty_launches();
+    const int before = kernels + (cold_ ? 1 : 0);
+    while ((launches_ + before) % kLaunchPhases != launch_phase(round)) {
+      cuda::enqueue_gate(&shared_device_->gate, 0, stream_.get());  // open: an empty launch
+      ++launches_;
+    }
     prepared.launch(context());
     if (cold_) enqueue_flush();
     FDBENCH_CUDA_CHECK(cudaEventRecord(start_.get(), stream_.get()));
@@ -328,6 +352,7 @@ Reading CudaBackend::sample(Prepared& prepared) {
     started_early = start_has_fired();
     FDBENCH_CUDA_CHECK(cudaEventRecord(end_.get(), stream_.get()));
     cuda::enqueue_clock_stamps(shared_device_->after, info_.sms, stream_.get());
+    launches_ = (launches_ + before + kernels + 1) % kLaunchPhases;
   }
   return end_sample(started_early);
 }
@@ -340,7 +365,7 @@ int CudaBackend::rotation(const Problem& problem) const {
       std::clamp<std::int64_t>((needed + bytes - 1) / bytes, 1, std::numeric_limits<int>::max()));
 }
 
-OwnedGraphExec CudaBackend::capture(std::span<Prepared* const> rotation, int rounds) {
+OwnedGraph CudaBackend::capture_graph(std::span<Prepared* const> rotation, int rounds) {
   OwnedGraph graph;
   FDBENCH_CUDA_CHECK(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal));
   try {
@@ -353,6 +378,11 @@ OwnedGraphExec CudaBackend::capture(std::span<Prepared* const> rotation, int rou
     throw;
   }
   FDBENCH_CUDA_CHECK(cudaStreamEndCapture(stream_.get(), graph.out()));
+  return graph;
+}
+
+OwnedGraphExec CudaBackend::capture(std::span<Prepared* const> rotation, int rounds) {
+  const OwnedGraph graph = capture_graph(rotation, rounds);
   OwnedGraphExec exec;
   FDBENCH_CUDA_CHECK(cudaGraphInstantiate(exec.out(), graph.get(), 0));
   FDBENCH_CUDA_CHECK(cudaGraphUpload(exec.get(), stream_.get()));
@@ -424,7 +454,7 @@ double CudaBackend::spin_overhead_ns() {
     Spins spins(this, count);
     spins.launch(context());
     std::vector<double> ns;
-    for (int i = 0; i < kSamples; ++i) ns.push_back(sample(spins).ns);
+    for (int i = 0; i < kSamples; ++i) ns.push_back(sample(spins, i).ns);
     std::nth_element(ns.begin(), ns.begin() + kSamples / 2, ns.end());
     return ns[kSamples / 2];
   };

@@ -70,7 +70,7 @@ class FakeBackend final : public Backend {
   }
   void start_measuring(CacheMode) override {}
 
-  Reading sample(Prepared& prepared) override {
+  Reading sample(Prepared& prepared, int) override {
     FakePlayer& player = fake_player();
     player.spun_ns = 0.0;
     prepared.launch(context());
@@ -88,7 +88,7 @@ class FakeBackend final : public Backend {
   double timer_step_ns() const override { return fake_player().script.timer_step_ns; }
 
   int rotation(const Problem&) const override { return 2; }
-  Reading graph_sample(std::span<Prepared* const> rotation) override { return sample(*rotation.front()); }
+  Reading graph_sample(std::span<Prepared* const> rotation) override { return sample(*rotation.front(), 0); }
 
   void spin(double ns) override { fake_player().spun_ns += ns; }
   double spin_overhead_ns() override { return 0.0; }

@@ -192,7 +192,7 @@ TEST_F(CpuBackendTest, AHotSampleTimesTheSecondOfTwoLaunches) {
   Slow slow;
   backend_->start_measuring(CacheMode::hot);
   EXPECT_EQ(backend_->measuring_bytes(CacheMode::hot), 0);
-  const Reading reading = backend_->sample(slow);
+  const Reading reading = backend_->sample(slow, 0);
   EXPECT_EQ(slow.launches, 2);
   EXPECT_GE(reading.ns, 1e6);
   EXPECT_GT(backend_->timer_step_ns(), 0.0);
@@ -203,7 +203,7 @@ TEST_F(CpuBackendTest, AColdSampleTimesTheOnlyLaunch) {
   Slow slow;
   EXPECT_GT(backend_->measuring_bytes(CacheMode::cold), 0);
   backend_->start_measuring(CacheMode::cold);
-  const Reading reading = backend_->sample(slow);
+  const Reading reading = backend_->sample(slow, 0);
   EXPECT_EQ(slow.launches, 1);
   EXPECT_GE(reading.ns, 1e6);
 }
@@ -228,7 +228,7 @@ TEST_F(CpuBackendTest, VoidSamplesEndOnABusyMachine) {
   } work;
   backend_->start_measuring(CacheMode::hot);
   int voids = 0;
-  for (int i = 0; i < 3 * kMostVoid; ++i) voids += backend_->sample(work).valid ? 0 : 1;
+  for (int i = 0; i < 3 * kMostVoid; ++i) voids += backend_->sample(work, i).valid ? 0 : 1;
   stop = true;
   for (std::thread& rival : rivals) rival.join();
   EXPECT_LT(voids, 3 * kMostVoid);

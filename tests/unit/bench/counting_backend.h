@@ -54,7 +54,7 @@ class CountingBackend final : public Backend {
     if (measuring_bytes(cache) > 0) flush_ = allocate(measuring_bytes(cache));
     inner_->start_measuring(cache);
   }
-  Reading sample(Prepared& prepared) override { return inner_->sample(prepared); }
+  Reading sample(Prepared& prepared, int round) override { return inner_->sample(prepared, round); }
   double timer_step_ns() const override { return inner_->timer_step_ns(); }
   int rotation(const Problem& problem) const override { return graph_timer ? inner_->rotation(problem) : 0; }
   Reading graph_sample(std::span<Prepared* const> rotation) override {

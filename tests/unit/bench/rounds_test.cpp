@@ -18,7 +18,7 @@ class Rounds : public testing::Test {
  protected:
   // A contestant whose nth sample (from 0) is sample(n).
   Contestant contestant(int item, std::function<Reading(int)> sample) {
-    return {item, [this, item, sample = std::move(sample)] {
+    return {item, [this, item, sample = std::move(sample)](int) {
               order_.push_back(item);
               return sample(taken_[item]++);
             }};

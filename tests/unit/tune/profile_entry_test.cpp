@@ -123,6 +123,13 @@ TEST(ProfileEntry, TheOwnPlanStaysUnlessItIsShownToBeSlower) {
   EXPECT_EQ(entry.ties[0].get("splits"), 20);
   EXPECT_NEAR(entry.won.value(), 7.0 / 20.0, 0.06) << "of the rounds after those that chose";
 
+  // Open by more than a tie, and then for good.
+  Scripted open([](std::size_t i, int round) { return i == 2 ? 100.0 : round % 5 < 2 ? 95.0 : 103.0; });
+  ProfileEntry kept = entry_of(space, outcome, {});
+  EXPECT_EQ(add_gains(space, outcome, open, kept).plan, 0u);
+  ASSERT_EQ(open.asked.size(), 3u);
+  EXPECT_EQ(open.asked[1], (std::vector<std::size_t>{2, 0}));
+
   Scripted slower([](std::size_t i, int) { return i == 2 ? 100.0 : 101.0; });
   ProfileEntry tuned = entry_of(space, outcome, {});
   EXPECT_EQ(add_gains(space, outcome, slower, tuned).plan, 2u);
