@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/seconds_since.h"
 
 namespace fdbench::bench {
 
@@ -27,10 +28,6 @@ using Clock = std::chrono::steady_clock;
 // How long a worker that was told to stop may take to finish its sample.
 constexpr double kGraceSeconds = 5.0;
 constexpr std::size_t kKeptStderr = 4096;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 class Pipe {
  public:

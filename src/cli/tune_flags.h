@@ -30,7 +30,12 @@ struct TuneFlags {
 
 inline constexpr int kFinalRounds = 40;  // where --rounds says nothing
 
+// What the flags say, or a usage error.
 tune::SearchSettings search_settings(const TuneFlags& flags);
+// --variant, else every candidate of the kind that has axes.
+std::vector<const Variant*> tuned_variants(const TuneFlags& flags, VariantTable table, BackendKind kind);
+// -a
+tune::AxisChoice chosen_axes(const TuneFlags& flags, const std::vector<const Variant*>& variants);
 
 // Measures and writes the profile (--dry-run: says what it would).
 Exit tune_live(const TuneFlags& flags);

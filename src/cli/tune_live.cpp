@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "cli/build_info.h"
-#include "cli/extents.h"
 #include "cli/interrupt.h"
 #include "cli/measure_command.h"
 #include "cli/profile_store.h"
@@ -22,8 +21,10 @@
 #include "cli/rules_table.h"
 #include "cli/run_info.h"
 #include "cli/say.h"
+#include "cli/tune_estimate.h"
 #include "cli/tune_flags.h"
 #include "cli/tune_table.h"
+#include "core/seconds_since.h"
 #include "io/file.h"
 #include "io/profile_file.h"
 #include "io/result_json.h"
@@ -42,52 +43,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a worker takes beside measuring, roughly; and a sample beside the launch and the eviction.
-constexpr double kWorkerSeconds = 2.0, kSampleSeconds = 1e-4;
-constexpr double kFlushedTwice = 2.0;
 constexpr int kMostSearches = 3;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-std::vector<const Variant*> variants_of(const TuneFlags& flags, VariantTable table, BackendKind kind) {
-  std::vector<const Variant*> variants;
-  for (const std::string& name : flags.variants) {
-    const Variant* variant = find_variant(table, name);
-    if (!variant || variant->role != Role::candidate)
-      throw usage_error(fmt::format("--variant {}: no such candidate to tune (fdbench list variants)", name));
-    if (variant->backend != kind)
-      throw usage_error(
-          fmt::format("--variant {}: it runs on {}, and the device is {}; --device {} would tune it", name,
-                      to_string(variant->backend), to_string(kind), to_string(variant->backend)));
-    variants.push_back(variant);
-  }
-  if (!variants.empty()) return variants;
-  for (const Variant* variant : table) {
-    if (variant->backend == kind && variant->role == Role::candidate && !variant->axes.empty())
-      variants.push_back(variant);
-  }
-  if (variants.empty()) throw usage_error("--variant: this device has no candidate with axes to tune");
-  return variants;
-}
-
-tune::AxisChoice axes_of(const TuneFlags& flags, const std::vector<const Variant*>& variants) {
-  tune::AxisChoice chosen;
-  for (const std::string& text : flags.axes) {
-    AxisValues axis = parse_axis("-a", text);
-    const bool known = std::any_of(variants.begin(), variants.end(), [&](const Variant* variant) {
-      return std::any_of(variant->axes.begin(), variant->axes.end(),
-                         [&](const Axis& one) { return one.name == axis.name; });
-    });
-    if (!known)
-      throw usage_error(
-          fmt::format("-a {}: no variant to tune has an axis '{}' (fdbench list variants)", text, axis.name));
-    if (!chosen.emplace(axis.name, axis.values).second)
-      throw usage_error(fmt::format("-a {}: {} is given twice", text, axis.name));
-  }
-  return chosen;
-}
 
 class Tuner {
  public:
@@ -113,8 +69,8 @@ class Tuner {
     }
     const bench::Survey survey = bench::survey(worker_protocol(), settings_, shapes_, items, interrupted());
     device_ = survey.device;
-    variants_ = variants_of(flags_, table, device_.kind);
-    axes_ = axes_of(flags_, variants_);
+    variants_ = tuned_variants(flags_, table, device_.kind);
+    axes_ = chosen_axes(flags_, variants_);
     check_memory(survey, shapes_);
     for (const std::string& path : flags_.models) fit_models(path);
     out_ = flags_.output.stdout_taken() ? stderr : stdout;
@@ -215,24 +171,11 @@ class Tuner {
     double total = 0.0;
     for (const Problem& problem : shapes_) {
       const tune::SearchSpace space = space_of(problem);
-      const double bandwidth =
-          device_.bandwidth_datasheet.value_or(device_.kind == BackendKind::cpu ? 1e10 : 2e12);
-      const double bytes =
-          static_cast<double>(problem.logical_bytes()) +
-          (settings_.measure.cache == CacheMode::cold ? kFlushedTwice * static_cast<double>(device_.l2_bytes)
-                                                      : 0.0);
-      const double sample_s = kSampleSeconds + 1.5 * bytes / bandwidth;
-      // As the recorded sweeps went: a start or two rounds each, then some seventy samples and the finals.
-      const double rounds = static_cast<double>(search_.rounds),
-                   points = static_cast<double>(space.points.size());
-      double samples = points * rounds;
-      if (search_.strategy != tune::Strategy::exhaustive)
-        samples = std::min(samples, 2.0 * static_cast<double>(space.starts.size()) + 70.0 + 2.0 * rounds);
-      samples += 8.0 * tune::kGainRounds;
-      const double seconds = kWorkerSeconds + samples * sample_s;
-      total += seconds;
+      const TuneEstimate estimate = estimate_tuning(space, device_, settings_.measure.cache, search_);
+      total += estimate.seconds;
       tell(fmt::format("\n{}: {} points, {} of them starts, about {:.0f} samples and {:.1f} s\n",
-                       short_shape(problem), space.points.size(), space.starts.size(), samples, seconds));
+                       short_shape(problem), space.points.size(), space.starts.size(), estimate.samples,
+                       estimate.seconds));
       for (const tune::SpacePoint& point : space.points) {
         std::string origins;
         for (const std::string& origin : point.origins) origins += (origins.empty() ? "" : ", ") + origin;
@@ -300,6 +243,7 @@ class Tuner {
         continue;
       }
       shape_ = s;
+      shape_begin_ = Clock::now();
       if (!tune_shape(table, deadline) && !interrupted() && deadline && Clock::now() >= *deadline) ++left_out;
     }
     put_rows({});
@@ -403,11 +347,12 @@ class Tuner {
     if (!entry || has_failed()) {
       if (!stopped) {
         ++without_plan_;
-        say(stderr, fmt::format("fdbench: {}: no plan: {}\n", short_shape(problem),
-                                has_failed() ? space.points[gains.plan].name() + ", the fastest, failed in the end"
-                                : space.points.empty()          ? "no variant takes this shape"
-                                : failed == space.points.size() ? "every point failed"
-                                                                : "every point that was tried failed"));
+        say(stderr,
+            fmt::format("fdbench: {}: no plan: {}\n", short_shape(problem),
+                        has_failed() ? space.points[gains.plan].name() + ", the fastest, failed in the end"
+                        : space.points.empty()          ? "no variant takes this shape"
+                        : failed == space.points.size() ? "every point failed"
+                                                        : "every point that was tried failed"));
       }
       return false;
     }
@@ -456,12 +401,19 @@ class Tuner {
     return entry;
   }
 
+  // As the shapes that are done went, by what each was expected to take.
+  double seconds_left() const {
+    double done = 0.0, rest = 0.0;
+    for (std::size_t s = 0; s < shapes_.size(); ++s)
+      (s < shape_ ? done : rest) += expected_seconds(shapes_[s], device_, settings_.measure.cache, search_);
+    const double before = std::chrono::duration<double>(shape_begin_ - begin_).count();
+    const double scale = done > 0.0 ? before / done : 1.0;
+    return std::max(0.0, scale * rest - seconds_since(shape_begin_));
+  }
+
   void progress(const tune::SearchSpace& space, const tune::SearchState& state) {
     if (flags_.output.quiet || !isatty(fileno(stderr))) return;
-    std::string left;
-    if (shape_ > 0)
-      left = fmt::format(", about {:.0f} s left", seconds_since(begin_) / static_cast<double>(shape_) *
-                                                      static_cast<double>(shapes_.size() - shape_));
+    const std::string left = fmt::format(", about {:.0f} s left", seconds_left());
     say(stderr,
         fmt::format("\r\x1b[K[{}/{}] {}: {}, {} of {} points{}{}", shape_ + 1, shapes_.size(),
                     short_shape(space.problem), to_string(state.phase), state.measured, space.points.size(),
@@ -507,24 +459,12 @@ class Tuner {
   ResultWriter* writer_ = nullptr;
   std::string points_path_;
   std::vector<ProfileEntry> found_;
-  Clock::time_point begin_;
+  Clock::time_point begin_, shape_begin_;
   std::size_t shape_ = 0, without_plan_ = 0;
   bool wrong_ = false, shown_ = false;
 };
 
 }  // namespace
-
-tune::SearchSettings search_settings(const TuneFlags& flags) {
-  const bench::RunSettings settings = flags.measure.settings();
-  const auto strategy = tune::parse_strategy(flags.strategy);
-  if (!strategy)
-    throw usage_error("--strategy " + flags.strategy + ": must be halving, random or exhaustive");
-  tune::SearchSettings search;
-  search.strategy = *strategy;
-  search.rounds = settings.measure.rounds.value_or(kFinalRounds);
-  search.seed = settings.measure.seed;
-  return search;
-}
 
 Exit tune_live(const TuneFlags& flags) {
   return Tuner(flags).run();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/seconds_since.h"
 #include "stats/throttle.h"
 
 namespace fdbench::tune {
@@ -11,20 +12,6 @@ namespace fdbench::tune {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// "default", "rule:fa2,xqa", "search": the word of a point's row.
-std::string source_of(const SpacePoint& point) {
-  if (point.tuning.empty()) return "default";
-  std::string rules;
-  for (const std::string& origin : point.origins) {
-    if (origin.rfind("rule:", 0) == 0) rules += (rules.empty() ? "" : ",") + origin.substr(5);
-  }
-  return rules.empty() ? "search" : "rule:" + rules;
-}
 
 std::vector<bench::RowRequest> requests_of(const SearchSpace& space, VariantTable table) {
   std::vector<bench::RowRequest> requests;

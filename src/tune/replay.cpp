@@ -21,20 +21,6 @@ bool wanted(const ResultRecord& row, std::span<const std::string> variants) {
   return variants.empty() || std::find(variants.begin(), variants.end(), row.variant) != variants.end();
 }
 
-// "rule:fa2,xqa" names two.
-std::vector<std::string> origins_of(const ResultRecord& row) {
-  if (row.tuning.empty()) return {"default"};
-  std::vector<std::string> origins;
-  if (row.source.rfind("rule:", 0) != 0) return origins;
-  std::string rest = row.source.substr(5);
-  while (!rest.empty()) {
-    const auto comma = rest.find(',');
-    origins.push_back("rule:" + rest.substr(0, comma));
-    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
-  }
-  return origins;
-}
-
 std::optional<SplitAxis> axis_of(const SearchSpace& space, const std::string& variant) {
   for (const SplitAxis axis : {SplitAxis::splits, SplitAxis::chunk}) {
     for (const SpacePoint& point : space.points) {
@@ -92,12 +78,12 @@ std::vector<RecordedShape> recorded_shapes(std::span<const ResultRecord> rows, c
       });
       if (same != points.end()) {
         if (!(same->tuning == row.tuning)) same->others.push_back(row.tuning);
-        for (const std::string& origin : origins_of(row)) {
+        for (const std::string& origin : origins_of(row.tuning, row.source)) {
           if (!same->has_origin(origin)) same->origins.push_back(origin);
         }
         continue;
       }
-      points.push_back({row.variant, row.tuning, *row.plan, {}, origins_of(row)});
+      points.push_back({row.variant, row.tuning, *row.plan, {}, origins_of(row.tuning, row.source)});
       shape.failed.push_back(ok ? "" : row.reason.empty() ? std::string(to_string(row.status)) : row.reason);
       shape.tuning_versions.push_back(row.tuning_version);
       auto& of = times.emplace_back();

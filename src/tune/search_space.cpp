@@ -162,6 +162,28 @@ std::int64_t workspace_bytes(const LaunchPlan& plan) {
   return plan.scratch_bytes + plan.zeroed_bytes;
 }
 
+std::string source_of(const SpacePoint& point) {
+  if (point.tuning.empty()) return "default";
+  std::string rules;
+  for (const std::string& origin : point.origins) {
+    if (origin.rfind("rule:", 0) == 0) rules += (rules.empty() ? "" : ",") + origin.substr(5);
+  }
+  return rules.empty() ? "search" : "rule:" + rules;
+}
+
+std::vector<std::string> origins_of(const TuningPoint& tuning, const std::string& source) {
+  if (tuning.empty()) return {"default"};
+  std::vector<std::string> origins;
+  if (source.rfind("rule:", 0) != 0) return origins;
+  std::string rest = source.substr(5);
+  while (!rest.empty()) {
+    const auto comma = rest.find(',');
+    origins.push_back("rule:" + rest.substr(0, comma));
+    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+  }
+  return origins;
+}
+
 bool SpacePoint::has_origin(const std::string& origin) const {
   return std::find(origins.begin(), origins.end(), origin) != origins.end();
 }

@@ -40,6 +40,11 @@ struct SpacePoint {
   std::string name() const;
 };
 
+// The word of a point's row, "default", "rule:fa2,xqa" (all that answer so) or "search", and back: the
+// origins that a row's tuning and word name.
+std::string source_of(const SpacePoint& point);
+std::vector<std::string> origins_of(const TuningPoint& tuning, const std::string& source);
+
 struct SearchSpace {
   Problem problem;
   std::vector<SpacePoint> points;

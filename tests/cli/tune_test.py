@@ -209,7 +209,7 @@ class Tune(harness.TestCase):
             self.assertIn("is writing it", result.err)
 
     def test_concurrent_writers_and_a_killed_one(self):
-        slow = ["--seq", "512:4096*2", "--heads", "2", "--dim", "64", "--rounds", "2000", "--strategy", "exhaustive"]
+        slow = ["--seq", "512:16384*2", "--heads", "2", "--dim", "64", "--rounds", "400", "--strategy", "exhaustive"]
         first = subprocess.Popen([harness.BIN, "tune", "--fake", self.landscape(), *slow], stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=harness.environment(**self.env))
         self.addCleanup(first.communicate)
@@ -221,11 +221,16 @@ class Tune(harness.TestCase):
         second = self.tune()
         self.assert_exit(second, 2)
         self.assertIn("another fdbench", second.err)
+        lines = iter(first.stdout.readline, b"")
+        self.assertTrue(any(line.startswith(b"[1/6]") for line in lines), "the first shape is done")
+        time.sleep(0.2)
         first.send_signal(signal.SIGKILL)
         first.wait()
-        # Whatever is there is whole, and the lock went with its holder.
-        if self.profile.exists():
-            harness.read_json(self.profile)
+        # What is there is whole, and the lock went with its holder.
+        kept = [entry["seq"] for entry in self.entries()]
+        self.assertIn(512, kept)
+        self.assertLess(len(kept), 6)
+        harness.read_json(self.points)
         self.assert_exit(self.tune(), 0)
         self.assertTrue(any(entry["seq"] == 1024 for entry in self.entries()))
 

@@ -98,6 +98,19 @@ TEST(SearchSpace, AxesCanBeNarrowed) {
   EXPECT_EQ(narrow.starts.size(), all.starts.size()) << "the rules' plans stay";
 }
 
+TEST(SearchSpace, ARowsWordNamesTheOriginsOfItsPoint) {
+  SpacePoint point;
+  EXPECT_EQ(source_of(point), "default");
+  point.tuning.set("splits", 4);
+  EXPECT_EQ(source_of(point), "search");
+  point.origins = {"near", "rule:fa2", "rule:sm_multiple:2"};
+  EXPECT_EQ(source_of(point), "rule:fa2,sm_multiple:2");
+  EXPECT_EQ(origins_of(point.tuning, source_of(point)),
+            (std::vector<std::string>{"rule:fa2", "rule:sm_multiple:2"}));
+  EXPECT_EQ(origins_of({}, "default"), std::vector<std::string>{"default"});
+  EXPECT_TRUE(origins_of(point.tuning, "search").empty());
+}
+
 std::vector<RecordedShape> recorded(const std::vector<ResultRecord>& rows) {
   return recorded_shapes(rows, made_gpu(), {}, standard_rules());
 }
