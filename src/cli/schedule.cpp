@@ -70,7 +70,7 @@ rules::ScheduleCall call_of(const ScheduleFlags& flags, const DeviceInfo& device
   if (flags.seq.empty() == flags.lens.empty())
     throw usage_error(flags.seq.empty()
                           ? "--seq is missing: how many keys? (--seq 65536, or --lens 100,8192,30000)"
-                          : "--lens " + flags.lens + ": the lengths are given; leave out --seq");
+                          : std::string("--lens: the lengths are given; leave out --seq"));
   if (flags.lens.empty()) {
     call.seq_k = parse_whole("--seq", flags.seq, 1, kMostTokens);
   } else {

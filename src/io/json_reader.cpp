@@ -249,6 +249,13 @@ const std::string& Cursor::text() const {
   return node_->get_ref<const std::string&>();
 }
 
+const std::string& Cursor::word() const {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
+  const std::string& word = text();
+  if (std::any_of(word.begin(), word.end(), is_control)) must_be("without control characters");
+  return word;
+}
+
 void Cursor::only(std::initializer_list<std::string_view> keys) const {
   object();
   for (const auto& [key, value] : node_->items()) {

@@ -61,6 +61,7 @@ class Cursor {
   double number_at_least(double lo) const;
   bool boolean() const;
   const std::string& text() const;
+  const std::string& word() const;  // shown in tables and messages, a line each: without control characters
 
   // No other keys than these: for files that people write, where a mistyped key must not pass unseen.
   void only(std::initializer_list<std::string_view> keys) const;

@@ -28,17 +28,9 @@ Json bounds_json(const std::optional<Bounds>& bounds) {
   return Json::array({number_or_null(bounds->lo), number_or_null(bounds->hi)});
 }
 
-// Shown in tables and messages, a line each.
-std::string read_word(const Cursor& from) {
-  const std::string& text = from.text();
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
-  if (std::any_of(text.begin(), text.end(), is_control)) from.must_be("without control characters");
-  return text;
-}
-
 std::string word_or_none(const Cursor& from, const char* key) {
   const auto found = from.find(key);
-  return found ? read_word(*found) : std::string();
+  return found ? found->word() : std::string();
 }
 
 TuningPoint read_point(const Cursor& from) {
@@ -89,12 +81,12 @@ ProfileKey read_key(const Cursor& from) {
   ProfileKey key;
   ProfileEnvironment& e = key.environment;
   const Cursor device = from.at("device"), variant = from.at("variant");
-  e.device = read_word(device);
+  e.device = device.word();
   e.sms = from.at("sms").small_integer(0);
   e.cc = from.at("cc").small_integer(0);
   e.driver_major = from.at("driver_major").small_integer(0);
   e.toolkit_major = from.at("toolkit_major").small_integer(0);
-  key.variant = read_word(variant);
+  key.variant = variant.word();
   key.tuning_version = from.at("tuning_version").small_integer(0);
   const Cursor dtype = from.at("dtype");
   key.dtype = read_dtype(dtype);
@@ -179,7 +171,7 @@ ProfileEntry read_entry(const Cursor& from) {
   if (const auto gains = from.find("gains")) {
     for (std::size_t i = 0; i < gains->size(); ++i) {
       const Cursor gain = gains->item(i), over = gain.at("over"), at = gain.at("tuning");
-      ProfileGain read{read_word(over), read_point(at), 0.0, 0.0, read_bounds(gain, "ci95")};
+      ProfileGain read{over.word(), read_point(at), 0.0, 0.0, read_bounds(gain, "ci95")};
       read.ns = number_within(gain, "median_ns", 0.0, 0.0, kMost, "at least 0");
       read.gain = number_within(gain, "gain", 0.0, -1.0, kMost, "above -1");
       // A ratio of times, less 1.

@@ -146,7 +146,7 @@ DeviceInfo read_device(const Cursor& from) {
   DeviceInfo device;
   device.kind = read_kind(from.at("kind"));
   device.index = small_count_or(from, "index", 0);
-  device.name = from.at("name").text();
+  device.name = from.at("name").word();
   device.uuid = text_or(from, "uuid");
   device.cc = small_count_or(from, "cc", 0);
   device.sms = small_count_or(from, "sms", 0);

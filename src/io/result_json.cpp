@@ -169,15 +169,16 @@ Role read_role(const Cursor& from) {
 
 ResultRecord read_record(const Cursor& from) {
   ResultRecord record;
-  record.id = from.at("id").text();
+  record.id = from.at("id").word();
   const Cursor problem = from.at("problem");
   record.problem = read_problem(problem);
-  record.variant = from.at("variant").text();
+  record.variant = from.at("variant").word();
   record.role = read_role(from.at("role"));
   record.tuning_version = small_count_or(from, "tuning_version", 1);
   if (const auto tuning = from.find("tuning")) record.tuning = read_tuning(*tuning);
   if (const auto plan = from.find("plan")) record.plan = read_plan(*plan);
-  record.source = text_or(from, "source", "default");
+  record.source = "default";
+  if (const auto source = from.find("source")) record.source = source->word();
   record.status = read_status(from.at("status"));
   record.reason = text_or(from, "reason");
   if (const auto flags = from.find("flags")) record.flags = texts(*flags);

@@ -177,6 +177,11 @@ TEST(LyingFiles, WrongContentNamesThePath) {
        "the file has no \"run\"; expected a result file of schema fdbench.result/1.x"},
       {"\"name\": \"NVIDIA H200\"", "\"name\": [\"NVIDIA H200\"]",
        "run.device.name must be a string, not an array of 1"},
+      // A name of escape sequences would be the terminal's.
+      {"\"name\": \"NVIDIA H200\"", "\"name\": \"NVIDIA\\u001b[2J\"",
+       "run.device.name must be without control characters, not the string \"NVIDIA\\u001b[2J\""},
+      {"\"variant\": \"flash_decode_tma\"", "\"variant\": \"flash\\ndecode\"",
+       "results[0].variant must be without control characters, not the string \"flash\\ndecode\""},
   };
   for (const auto& one : cases) {
     EXPECT_EQ(refusal(with(one.from, one.to)), std::string("new.json: ") + one.message);
