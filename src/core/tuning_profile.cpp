@@ -48,4 +48,27 @@ ProfileEnvironment profile_environment(const DeviceInfo& device, std::string_vie
   return environment;
 }
 
+std::string environment_text(const ProfileEnvironment& of) {
+  std::string text = of.device + ", " + std::to_string(of.sms);
+  text += of.cc > 0 ? " multiprocessors, sm_" + std::to_string(of.cc) : " cores";
+  if (of.driver_major > 0) text += ", driver " + std::to_string(of.driver_major);
+  if (of.toolkit_major > 0) text += ", toolkit " + std::to_string(of.toolkit_major);
+  return text;
+}
+
+std::vector<std::vector<ProfileEntry>> by_environment(const TuningProfile& profile) {
+  std::vector<std::vector<ProfileEntry>> groups;
+  for (const ProfileEntry& entry : profile.entries) {
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& known) {
+      return known.front().key.environment == entry.key.environment;
+    });
+    if (group == groups.end()) {
+      groups.push_back({entry});
+    } else {
+      group->push_back(entry);
+    }
+  }
+  return groups;
+}
+
 }  // namespace fdbench

@@ -86,4 +86,12 @@ std::string profile_name(std::string_view device);
 
 ProfileEnvironment profile_environment(const DeviceInfo& device, std::string_view toolkit);
 
+// "NVIDIA H200, 132 multiprocessors, sm_90, driver 580, toolkit 13"; without a driver and a toolkit where
+// there is none.
+std::string environment_text(const ProfileEnvironment& of);
+
+// The entries of each environment, in the order in which they and their environments come first: a file has
+// them by shape, an environment's not all together.
+std::vector<std::vector<ProfileEntry>> by_environment(const TuningProfile& profile);
+
 }  // namespace fdbench

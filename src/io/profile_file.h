@@ -19,8 +19,8 @@ std::optional<TuningProfile> read_profile(const std::string& path);
 // One line an entry, RFC 4180 like result files; the header has the columns.
 std::string profile_csv(const TuningProfile& profile);
 
-// A C++17 header without dependencies: the table and a lookup of it by shape and sequence length. The profile
-// has an entry: C++ has no array of none.
+// A C++17 header without dependencies: the table and a lookup of it by shape, sequence length and machine,
+// that fits splits and chunk to the length. The profile has an entry: C++ has no array of none.
 std::string profile_header(const TuningProfile& profile);
 
 }  // namespace fdbench::io

@@ -85,28 +85,102 @@ class Tune(harness.TestCase):
             self.assert_exit(shown, 0)
             self.assertIn(what, shown.out)
 
-    def test_a_header_compiles_and_finds_the_plan(self):
+    def exported_header(self, entries):
+        self.profile.write_text(json.dumps({"schema": "fdbench.profile/1.0", "entries": entries}))
+        result = self.fdbench("tune", "--export", "header", "--profile", str(self.profile))
+        self.assert_exit(result, 0)
+        self.folder.joinpath("plans.h").write_text(result.out)
+        return result.out
+
+    def compile_with_header(self, text, *flags):
         compiler = shutil.which("c++") or self.skipTest("no compiler")
-        self.assert_exit(self.tune(), 0)
-        # A second device, whose plan find() would give for the first's shape but for its name.
-        content = harness.read_json(self.profile)
-        other = json.loads(json.dumps(content["entries"][0]))
-        other["key"]["device"], other["plan"]["chunk"] = 'Other "GPU" ??/', 64
-        content["entries"].append(other)
-        self.profile.write_text(json.dumps(content))
-        self.folder.joinpath("plans.h").write_text(
-            self.fdbench("tune", "--export", "header", "--profile", str(self.profile)).out)
-        self.folder.joinpath("main.cpp").write_text(
-            '#include "plans.h"\nusing namespace fdbench_profile;\n'
-            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000)->chunk == 128);\n'
-            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000, "Scripted")->chunk == 128);\n'
-            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000, "Other \\"GPU\\" ?\\?/")->chunk == 64);\n'
-            'static_assert(!find("fake_other", "bf16", 64, 2, 2, 1000, "Third"));\n'
-            'static_assert(!find("fake_other", "bf16", 64, 2, 2, 100) && !find("fake", "bf16", 64, 2, 2, 1000));\n')
-        subprocess.run([compiler, "-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "main.cpp"],
+        self.folder.joinpath("main.cpp").write_text('#include "plans.h"\nusing namespace fdbench_profile;\n' + text)
+        subprocess.run([compiler, "-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", *flags, "main.cpp"],
                        cwd=self.folder, check=True)
+
+    # A copy of a profile's entry with other values, "key.device" and the like.
+    @staticmethod
+    def entry_with(entry, **values):
+        entry = json.loads(json.dumps(entry))
+        for path, value in values.items():
+            *folders, name = path.split("__")
+            at = entry
+            for folder in folders:
+                at = at[folder]
+            at[name] = value
+        return entry
+
+    def test_a_header_compiles_and_finds_the_plan(self):
+        self.assert_exit(self.tune(), 0)
+        first, = self.entries()
+        self.exported_header([first])
+        self.compile_with_header(
+            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000)->chunk == 128);\n'
+            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000)->seq == 1024);\n'
+            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000, "Scripted")->chunk == 128);\n'
+            'static_assert(!find("fake_other", "bf16", 64, 2, 2, 1000, "Third"));\n'
+            'static_assert(!find("fake_other", "bf16", 64, 2, 2, 100) && !find("fake", "bf16", 64, 2, 2, 1000));\n', "-fsyntax-only")
         self.profile.write_text('{"schema": "fdbench.profile/1.0", "entries": []}')
         self.assert_one_line(self.fdbench("tune", "--export", "header", "--profile", str(self.profile)), 2, "holds no plan")
+
+    def test_a_header_never_gives_another_machines_plan(self):
+        self.assert_exit(self.tune(), 0)
+        first, = self.entries()
+        sms, cc = first["key"]["sms"], first["key"]["cc"]
+        of = self.entry_with
+        text = self.exported_header([
+            first, of(first, key__device='Other "GPU" ??/', plan__chunk=64), of(first, key__sms=78, plan__chunk=32),
+            of(first, key__driver_major=590, plan__chunk=256), of(first, key__heads=4, key__driver_major=590),
+            of(first, key__heads=4), of(first, key__heads=4, key__tuning_version=9, plan__chunk=512)])
+        self.assertEqual(text.count("// Measured on Scripted"), 3)
+        found = f'find("fake_other", "bf16", 64, 2, 2, 1000, "Scripted", {sms}, {cc}'
+        self.compile_with_header(
+            'static_assert(!find("fake_other", "bf16", 64, 2, 2, 1000));\n'
+            'static_assert(!find("fake_other", "bf16", 64, 4, 2, 1000));\n'  # only one machine has it
+            'static_assert(!find("fake_other", "bf16", 64, 2, 2, 1000, "Scripted"));\n'
+            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000, "Other \\"GPU\\" ?\\?/")->chunk == 64);\n'
+            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000, "Scripted", 78)->chunk == 32);\n'
+            # The newest of one machine's, unless another is asked for.
+            f'static_assert({found})->chunk == 256);\n'
+            f'static_assert({found}, 580)->chunk == 128);\n'
+            f'static_assert(!{found}, 570));\n'
+            f'static_assert(find("fake_other", "bf16", 64, 4, 2, 1000, "Scripted", {sms}, {cc})->tuning_version == 9);\n',
+            "-fsyntax-only")
+
+    def test_a_headers_plans_cover_their_buckets(self):
+        self.assert_exit(self.tune(), 0)
+        first, = self.entries()
+        self.assertEqual((first["tuning"], first["plan"]["splits"]), ({"chunk": 128}, 8))
+        of, least, most = self.entry_with, *first["key"]["seq_bucket"]
+        self.exported_header([
+            first, of(first, key__variant="by_splits", tuning={"splits": 8}),
+            of(first, key__variant="own", tuning={"stages": 1}),
+            # In steps of 32 tokens: 1000 / 7 is 142.9.
+            of(first, key__variant="rounded", tuning={"splits": 7}, seq=1000, plan__splits=7, plan__chunk=160)])
+        self.compile_with_header(f"""
+#include <cstdio>
+int main() {{
+  int bad = 0;
+  for (const char* variant : {{"fake_other", "by_splits", "own", "rounded"}}) {{
+    for (long long seq = {least}; seq <= {most}; ++seq) {{
+      const auto plan = find(variant, "bf16", 64, 2, 2, seq);
+      if (!plan || plan->splits * plan->chunk < seq || (plan->splits - 1) * plan->chunk >= seq + 7 * plan->granularity) ++bad;
+    }}
+    for (long long seq : {{{least}LL, 1024LL, {most}LL}}) {{
+      const auto plan = find(variant, "bf16", 64, 2, 2, seq);
+      std::printf("%s %lld: %lld x %lld\\n", variant, seq, plan->splits, plan->chunk);
+    }}
+    if (find(variant, "bf16", 64, 2, 2, {least} - 1) || find(variant, "bf16", 64, 2, 2, {most} + 1)) ++bad;
+  }}
+  return bad;
+}}
+""", "-o", "main")
+        result = subprocess.run([self.path("main")], capture_output=True, text=True, check=True)
+        self.assertEqual(result.stdout.splitlines(), [
+            "fake_other 725: 6 x 128", "fake_other 1024: 8 x 128", "fake_other 1448: 12 x 128",
+            "by_splits 725: 8 x 91", "by_splits 1024: 8 x 128", "by_splits 1448: 8 x 181",
+            "own 725: 8 x 91", "own 1024: 8 x 128", "own 1448: 8 x 181",
+            "rounded 725: 7 x 128", "rounded 1024: 7 x 160", "rounded 1448: 7 x 224"])
 
     def test_strategies_and_seeds(self):
         for strategy in ("exhaustive", "random", "halving"):

@@ -137,9 +137,59 @@ TEST(ProfileFile, ExportsHaveARowAnEntry) {
       0u)
       << row;
   EXPECT_EQ(std::count(header.begin(), header.end(), ','), std::count(row.begin(), row.end(), ','));
-  EXPECT_NE(profile_header(example()).find(
-                "\"split_kv_tma\", 2, \"fp16\", 128, 32, 8, 5793, 11585, \"splits=16\", 16, 512, 13064.5}"),
-            std::string::npos);
+}
+
+TEST(ProfileFile, AHeaderHasWhatWasMeasuredAndWhatWasTuned) {
+  const auto row = [](const TuningProfile& profile) {
+    const std::string header = profile_header(profile);
+    const auto begin = header.find("\"split_kv_tma\", 2, \"fp16\"");
+    return header.substr(begin, header.find('\n', begin) - begin);
+  };
+  TuningProfile profile = example();
+  EXPECT_EQ(row(profile),
+            "\"split_kv_tma\", 2, \"fp16\", 128, 32, 8, 5793, 11585, 8192, \"splits=16\", Tuned::splits, "
+            "16, 512, 1, 13064.5},");
+  profile.entries[0].tuning = {};
+  EXPECT_NE(row(profile).find("\"default\", Tuned::own, 16, 512, 1,"), std::string::npos) << row(profile);
+  profile.entries[0].tuning.set("chunk", 512);
+  EXPECT_NE(row(profile).find("\"chunk=512\", Tuned::chunk, 16, 512, 1,"), std::string::npos);
+}
+
+TEST(ProfileFile, AHeaderKnowsWhatChunksAreRoundedTo) {
+  const auto has = [](const TuningProfile& profile, const std::string& part) {
+    return profile_header(profile).find(part) != std::string::npos;
+  };
+  TuningProfile profile = example();
+  profile.entries.push_back(profile.entries[0]);
+  ProfileEntry& other = profile.entries[1];
+  other.key.bucket = seq_bucket(2048);
+  other.seq = 2048;
+  other.splits = 24;
+  other.chunk = 96;  // of 85.3
+  EXPECT_TRUE(has(profile, " 16, 512, 32,") && has(profile, " 24, 96, 32,"));
+  // One that the same rounding does not make.
+  other.chunk = 128;
+  EXPECT_TRUE(has(profile, " 16, 512, 1,") && has(profile, " 24, 128, 1,"));
+  // Up to 128, but also up to 64, 32, ...: a guess.
+  profile.entries.erase(profile.entries.begin());
+  profile.entries[0].splits = 17;
+  EXPECT_TRUE(has(profile, " 17, 128, 1,"));
+}
+
+TEST(ProfileFile, AHeaderNamesAnEnvironmentOnce) {
+  TuningProfile profile = example();
+  for (int i = 0; i < 3; ++i) {
+    profile.entries.push_back(profile.entries[0]);
+    profile.entries.back().key.environment.driver_major += i % 2 == 0 ? 1 : 0;
+    profile.entries.back().key.heads <<= i;
+  }
+  const std::string header = profile_header(profile);
+  std::size_t named = 0;
+  for (auto at = header.find("// Measured on "); at != std::string::npos;
+       at = header.find("// Measured on ", at + 1))
+    ++named;
+  EXPECT_EQ(named, 2u) << header;
+  EXPECT_NE(header.find("sm_90, driver 581, toolkit 13, by fdbench 0.1.0 (abc).\n"), std::string::npos);
 }
 
 TEST(ProfileFile, AMissingFileIsNone) {
