@@ -48,24 +48,10 @@ Exit show(const TuneFlags& flags) {
   } else {
     say(stdout, fmt::format("{}: {} tuned plan{}\n", profile.path, profile.entries.size(),
                             profile.entries.size() == 1 ? "" : "s"));
-    const ProfileEnvironment* last = nullptr;
-    std::vector<ProfileEntry> of_one;
-    const auto flush = [&] {
-      if (!of_one.empty()) say(stdout, profile_table(of_one) + "\n" + gain_summary(of_one, false));
-      of_one.clear();
-    };
-    for (const ProfileEntry& entry : profile.entries) {
-      const ProfileEnvironment& e = entry.key.environment;
-      if (!last || !(*last == e)) {
-        flush();
-        say(stdout, fmt::format("\n{}, {} {}, driver {}, toolkit {}\n", e.device, e.sms,
-                                e.cc > 0 ? fmt::format("multiprocessors, sm_{}", e.cc) : "cores",
-                                e.driver_major, e.toolkit_major));
-        last = &e;
-      }
-      of_one.push_back(entry);
+    for (const std::vector<ProfileEntry>& group : by_environment(profile)) {
+      say(stdout, fmt::format("\n{}\n{}\n{}", environment_text(group.front().key.environment),
+                              profile_table(group), gain_summary(group, false)));
     }
-    flush();
   }
   return Exit::good;
 }

@@ -38,11 +38,20 @@ Problem problem_of(const ProfileEntry& entry) {
 const Row kHeader = {"shape",    "variant",        "plan", "splits x chunk", "us",  "over default",
                      "interval", "over best rule", "rule", "margin",         "won", "ties"};
 
-Row cells(const ProfileEntry& entry) {
+// With its tuning_version where the table has another of it.
+std::string variant_text(const ProfileEntry& entry, std::span<const ProfileEntry> entries) {
+  const ProfileKey& key = entry.key;
+  const bool several = std::any_of(entries.begin(), entries.end(), [&](const ProfileEntry& other) {
+    return other.key.variant == key.variant && other.key.tuning_version != key.tuning_version;
+  });
+  return several ? fmt::format("{} v{}", key.variant, key.tuning_version) : key.variant;
+}
+
+Row cells(const ProfileEntry& entry, std::span<const ProfileEntry> entries) {
   const ProfileGain* own = gain_over(entry, "default");
   const ProfileGain* rule = best_rule(entry);
   return {short_shape(problem_of(entry)),
-          entry.key.variant,
+          variant_text(entry, entries),
           entry.tuning.id(),
           fmt::format("{} x {}", entry.splits, entry.chunk),
           fmt::format("{:.2f}", entry.ns / 1e3),
@@ -67,7 +76,7 @@ const ProfileGain* best_rule(const ProfileEntry& entry) {
 
 std::string profile_table(std::span<const ProfileEntry> entries) {
   std::vector<Row> lines{kHeader};
-  for (const ProfileEntry& entry : entries) lines.push_back(cells(entry));
+  for (const ProfileEntry& entry : entries) lines.push_back(cells(entry, entries));
   std::vector<std::size_t> width(kHeader.size());
   for (const Row& line : lines) {
     for (std::size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
@@ -89,7 +98,7 @@ std::string profile_markdown(std::span<const ProfileEntry> entries) {
   for (std::size_t c = 0; c < kHeader.size(); ++c) out += c < 3 ? " :--- |" : " ---: |";
   for (const ProfileEntry& entry : entries) {
     out += "\n|";
-    for (const std::string& cell : cells(entry)) out += " " + cell + " |";
+    for (const std::string& cell : cells(entry, entries)) out += " " + cell + " |";
   }
   return out + "\n";
 }

@@ -11,7 +11,7 @@
 namespace fdbench::cli {
 
 // A line an entry: shape, plan, median us, gain over the variant's own plan and over the best rule, margin,
-// how often it won.
+// how often it won. A variant of several tuning versions is named with its version.
 std::string profile_table(std::span<const ProfileEntry> entries);
 std::string profile_markdown(std::span<const ProfileEntry> entries);
 

@@ -182,6 +182,30 @@ int main() {{
             "own 725: 8 x 91", "own 1024: 8 x 128", "own 1448: 8 x 181",
             "rounded 725: 7 x 128", "rounded 1024: 7 x 160", "rounded 1448: 7 x 224"])
 
+    def shown(self, entries):
+        self.profile.write_text(json.dumps({"schema": "fdbench.profile/1.0", "entries": entries}))
+        result = self.fdbench("tune", "--show", "--profile", str(self.profile))
+        self.assert_exit(result, 0)
+        return result.out
+
+    def test_show_has_a_table_an_environment(self):
+        self.assert_exit(self.tune(), 0)
+        first, = self.entries()
+        # As tune sorts them: by shape, the driver last.
+        entries = [self.entry_with(first, key__heads=heads, key__driver_major=driver) for heads in (2, 4, 8) for driver in (580, 590)]
+        out = self.shown(entries)
+        headings = re.findall(r"^Scripted, .*driver (\d+)", out, re.M)
+        self.assertEqual(headings, ["580", "590"])
+        self.assertEqual((out.count("over best rule"), out.count("gain over")), (2, 2))
+        for part in out.split("Scripted, ")[1:]:
+            self.assertEqual(len(re.findall(r"^  1024 x \d", part, re.M)), 3)
+        # Versions are told apart only where there are several.
+        self.assertNotRegex(out, r"fake_other v")
+        out = self.shown([*entries, self.entry_with(first, key__tuning_version=2)])
+        tables = out.split("Scripted, ")[1:]
+        self.assertEqual(re.findall(r"fake_other (v\d)", tables[0]), ["v1", "v1", "v1", "v2"])
+        self.assertNotRegex(tables[1], r"fake_other v")
+
     def test_strategies_and_seeds(self):
         for strategy in ("exhaustive", "random", "halving"):
             self.assert_exit(self.tune("--strategy", strategy, "--seed", "7"), 0)
