@@ -538,6 +538,11 @@ int main() {{
         self.assert_exit(self.fdbench("run", *shape, "--rounds", "2", "--variant", "cpu_split_kv", "--profile", profile,
                                       "--json", path), 0)
         self.assertEqual(harness.rows_of(path)["cpu_split_kv"]["source"], "profile:exact")
+        # A CPU has no driver and no toolkit to name.
+        for form in (["--show"], ["--export", "header"]):
+            shown = self.fdbench("tune", *form, "--profile", profile)
+            self.assertRegex(shown.out, r"(?m), \d+ cores(, by fdbench .*)?$")
+            self.assertNotRegex(shown.out, r"driver \d|toolkit \d")
 
     def replayed(self, pattern):
         files = sorted(map(str, (REPO / "results" / "nvidia-h200").glob(pattern)))
