@@ -79,9 +79,8 @@ void ProfileOptions::add_to(CLI::App& app) {
 struct ProfiledRows::State {
   ProfileOptions options;
   std::optional<std::vector<TuningProfile>> profiles;
-  std::map<std::string, int> used;  // rows by "PATH: exact"
+  std::map<std::string, std::map<tune::ProfileAnswer, int>> rows;  // by path
   std::set<std::string> told;
-  int fallback = 0;
 
   void tell(const std::string& note) {
     if (told.insert(note).second) say(stderr, fmt::format("fdbench: {}\n", note));
@@ -122,21 +121,20 @@ std::vector<bench::RowRequest> ProfiledRows::rows(const Variant& variant, const 
     }
   }
   row.source = "profile:" + std::string(to_string(match.answer));
-  if (match.answer == tune::ProfileAnswer::fallback) {
-    ++state.fallback;
-  } else {
-    ++state.used[fmt::format("profile {}: {}", match.path, to_string(match.answer))];
-  }
+  ++state.rows[match.path][match.answer];
   return {row};
 }
 
 std::string ProfiledRows::remark() const {
   std::string text;
-  for (const auto& [what, rows] : state_->used)
-    text += fmt::format("{}{} ({} row{})", text.empty() ? "" : ", ", what, rows, rows == 1 ? "" : "s");
-  if (state_->fallback > 0)
-    text += fmt::format("{}no tuned plan for {} row{}", text.empty() ? "profile: " : ", ", state_->fallback,
-                        state_->fallback == 1 ? "" : "s");
+  for (const auto& [path, answers] : state_->rows) {
+    text += (text.empty() ? "profile " : "; profile ") + path + ":";
+    const char* sign = " ";
+    for (const auto& [answer, rows] : answers) {
+      text += fmt::format("{}{} {}", sign, rows, to_string(answer));
+      sign = ", ";
+    }
+  }
   return text;
 }
 

@@ -40,7 +40,7 @@ class ProfiledRows {
   // One row: the profile's plan with its word as source, or the variant's own.
   std::vector<bench::RowRequest> rows(const Variant& variant, const Problem& problem,
                                       const DeviceInfo& device);
-  // "profile nvidia-h200.json" and how many rows it answers for; empty where there is none.
+  // "profile PATH: 2 exact, 1 fallback": rows by answer, of each profile; empty where none has one.
   std::string remark() const;
 
  private:

@@ -63,7 +63,7 @@ std::string_view to_string(ProfileAnswer answer) {
 Lookup look_up(std::span<const TuningProfile> profiles, const ProfileEnvironment& environment,
                const Variant& variant, const Problem& problem, std::string_view source_hash) {
   Lookup found;
-  bool knows_variant = false;
+  const TuningProfile* knows_variant = nullptr;
   for (const TuningProfile& profile : profiles) {
     const ProfileEntry* best = nullptr;
     std::pair<int, int> least;  // not exact, differences
@@ -74,7 +74,7 @@ Lookup look_up(std::span<const TuningProfile> profiles, const ProfileEnvironment
         other_version = entry.key.tuning_version;
         continue;
       }
-      knows_variant = true;
+      if (!knows_variant) knows_variant = &profile;
       if (!same_shape(entry.key, problem) || !entry.key.bucket.holds(problem.seq)) continue;
       const std::pair<int, int> rank{entry.seq == problem.seq ? 0 : 1,
                                      differences(entry, environment, source_hash)};
@@ -95,7 +95,8 @@ Lookup look_up(std::span<const TuningProfile> profiles, const ProfileEnvironment
       return found;
     }
   }
-  if (knows_variant) found.match = ProfileMatch{};
+  if (knows_variant)
+    found.match = ProfileMatch{ProfileAnswer::fallback, {}, knows_variant->path, nullptr, {}};
   return found;
 }
 

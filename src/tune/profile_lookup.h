@@ -22,7 +22,7 @@ std::string_view to_string(ProfileAnswer answer);
 struct ProfileMatch {
   ProfileAnswer answer = ProfileAnswer::fallback;
   TuningPoint tuning;                   // empty for fallback
-  std::string path;                     // of the profile; empty for fallback
+  std::string path;                     // of the profile; for fallback the first that has the variant
   const ProfileEntry* entry = nullptr;  // null for fallback
   std::vector<std::string> notes;       // mismatches: sentences
 };

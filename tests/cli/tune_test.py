@@ -64,7 +64,7 @@ class Tune(harness.TestCase):
         self.assertTrue(all(row["status"] == "ok" for row in rows))
 
         result, rows = self.run_rows()
-        self.assertRegex(result.out.splitlines()[0], r"; profile \S+scripted.json: exact \(1 row\)$")
+        self.assertRegex(result.out.splitlines()[0], r"; profile \S+scripted.json: 1 exact$")
         row = rows["fake_other"]
         self.assertEqual((row["source"], row["tuning"], row["time_ns"]["median"]), ("profile:exact", {"chunk": 128}, 1000))
         # The id has what was asked for: the row pairs with the one before the tuning.
@@ -73,6 +73,11 @@ class Tune(harness.TestCase):
         self.assertEqual(self.run_rows(shape=["--seq", "1000", *SHAPE[2:]])[1]["fake_other"]["source"], "profile:bucket")
         far = self.run_rows(shape=["--seq", "64", *SHAPE[2:]])[1]["fake_other"]
         self.assertEqual((far["source"], far["tuning"]), ("profile:fallback", {}))
+        # The path once, whatever the answers.
+        for lengths, words in (("64,1000,1024,1100", "1 exact, 2 bucket, 1 fallback"), ("64", "1 fallback")):
+            result = self.fdbench("run", "--fake", self.landscape(), "--seq", lengths, *SHAPE[2:], "--rounds", "3")
+            self.assert_exit(result, 0)
+            self.assertRegex(result.out.splitlines()[0], rf"; profile \S+scripted.json: {words}$")
         result, rows = self.run_rows("--no-profile")
         self.assertEqual(rows["fake_other"]["source"], "default")
         self.assertNotIn("profile", result.out)

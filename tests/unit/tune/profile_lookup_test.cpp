@@ -133,7 +133,9 @@ TEST(ProfileLookup, TheUsersOwnIsAskedFirst) {
   shorter.seq = 512;
   EXPECT_EQ(look_up(profiles, kHere, variant_of(), shorter, "abc").match->path, "shipped.json");
   shorter.seq = 100'000;
-  EXPECT_EQ(look_up(profiles, kHere, variant_of(), shorter, "abc").match->answer, ProfileAnswer::fallback);
+  const Lookup none = look_up(profiles, kHere, variant_of(), shorter, "abc");
+  EXPECT_EQ(none.match->answer, ProfileAnswer::fallback);
+  EXPECT_EQ(none.match->path, "own.json");
   EXPECT_FALSE(look_up({}, kHere, variant_of(), kProblem, "abc").match);
 }
 
