@@ -15,12 +15,6 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-const ProfileGain* gain_over(const ProfileEntry& entry, const std::string& over) {
-  const auto at = std::find_if(entry.gains.begin(), entry.gains.end(),
-                               [&](const ProfileGain& gain) { return gain.over == over; });
-  return at == entry.gains.end() ? nullptr : &*at;
-}
-
 std::string gain_text(const ProfileGain* gain) {
   if (!gain) return "-";
   return gain->gain == 0.0 && !gain->ci95 ? "same plan" : regret_text(1.0 + gain->gain);

@@ -26,6 +26,12 @@ SeqBucket seq_bucket(std::int64_t seq) {
   return {std::max<std::int64_t>(1, bucket_begin(n)), bucket_begin(n + 1) - 1};
 }
 
+const ProfileGain* gain_over(const ProfileEntry& entry, std::string_view over) {
+  const auto at = std::find_if(entry.gains.begin(), entry.gains.end(),
+                               [&](const ProfileGain& gain) { return gain.over == over; });
+  return at == entry.gains.end() ? nullptr : &*at;
+}
+
 std::string profile_name(std::string_view device) {
   std::string name;
   for (const char c : device) {

@@ -75,6 +75,9 @@ struct ProfileEntry {
   std::int64_t points = 0, points_measured = 0, samples = 0;
 };
 
+// The entry's gain over "default" or "rule:NAME"; null where that was not measured.
+const ProfileGain* gain_over(const ProfileEntry& entry, std::string_view over);
+
 struct TuningProfile {
   std::string path;  // where it was read from
   std::vector<ProfileEntry> entries;

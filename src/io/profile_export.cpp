@@ -26,13 +26,6 @@ std::string literal(std::string_view text) {
   return out;
 }
 
-const ProfileGain* gain_over(const ProfileEntry& entry, std::string_view over) {
-  for (const ProfileGain& gain : entry.gains) {
-    if (gain.over == over) return &gain;
-  }
-  return nullptr;
-}
-
 const char* tuned_axis(const ProfileEntry& entry) {
   if (entry.tuning.get("chunk")) return "chunk";
   return entry.tuning.get("splits") ? "splits" : "own";
