@@ -6,6 +6,7 @@
 
 #include "cli/rules_table.h"
 #include "core/measurement.h"
+#include "io/comment_text.h"
 
 namespace fdbench::cli {
 
@@ -18,14 +19,6 @@ std::string literal(double value) {
   return text;
 }
 
-// What came from elsewhere, on one line of a comment.
-std::string in_comment(std::string text) {
-  for (char& c : text) {
-    if (c < ' ' || c == '\\' || c == '?') c = ' ';
-  }
-  return text;
-}
-
 std::string evidence_text(const tune::CostModel& model, const HeaderEvidence& evidence) {
   std::string out = fmt::format(
       "// How many chunks to cut the KV sequence into for decode attention by {} on {}\n"
@@ -35,10 +28,10 @@ std::string evidence_text(const tune::CostModel& model, const HeaderEvidence& ev
       "// Fitted to {} of them; on the {} others, regret against the best plan measured:\n"
       "//\n"
       "//   {:<16}{:>8}{:>14}{:>12}\n",
-      in_comment(model.variant), in_comment(model.device), model.num_sms,
-      model.gpu ? "multiprocessors" : "cores", in_comment(evidence.tool),
-      evidence.fit_shapes + evidence.test_shapes, in_comment(evidence.run.started),
-      in_comment(evidence.run.tool.version), in_comment(evidence.run.tool.commit),
+      io::comment_text(model.variant), io::comment_text(model.device), model.num_sms,
+      model.gpu ? "multiprocessors" : "cores", io::comment_text(evidence.tool),
+      evidence.fit_shapes + evidence.test_shapes, io::comment_text(evidence.run.started),
+      io::comment_text(evidence.run.tool.version), io::comment_text(evidence.run.tool.commit),
       to_string(evidence.run.cache), to_string(evidence.run.timer), evidence.fit_shapes, evidence.test_shapes,
       "rule", "shapes", "geom. mean", "worst");
   for (const tune::RuleSummary& rule : evidence.test) {

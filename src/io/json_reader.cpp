@@ -147,7 +147,15 @@ std::string description(const Json& value) {
   return value.dump();
 }
 
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
+}
+
 }  // namespace
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), is_control);
+}
 
 std::string excerpt(std::string_view text, std::size_t limit) {
   std::size_t end = std::min(text.size(), limit);
@@ -157,8 +165,7 @@ std::string excerpt(std::string_view text, std::size_t limit) {
   }
   std::string out;
   for (const char c : text.substr(0, end)) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte < 0x20 || byte == 0x7f ? ' ' : c;
+    out += is_control(c) ? ' ' : c;
   }
   if (end < text.size()) out += "...";
   return out;
@@ -250,9 +257,8 @@ const std::string& Cursor::text() const {
 }
 
 const std::string& Cursor::word() const {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
   const std::string& word = text();
-  if (std::any_of(word.begin(), word.end(), is_control)) must_be("without control characters");
+  if (has_control(word)) must_be("without control characters");
   return word;
 }
 

@@ -29,6 +29,8 @@ inline constexpr std::size_t kMaxJsonDepth = 64;
 // past kMaxJsonDepth, a key given twice, more than max_bytes.
 nlohmann::json parse_json(std::string_view text, const Source& source);
 
+bool has_control(std::string_view text);
+
 // `text` fit for a message: on one line, at most `limit` bytes.
 std::string excerpt(std::string_view text, std::size_t limit = 40);
 

@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include "io/comment_text.h"
 #include "io/json_text.h"
 #include "io/profile_file.h"
 #include "io/result_csv.h"
@@ -10,14 +11,6 @@
 namespace fdbench::io {
 
 namespace {
-
-// On one line, with nothing that ends a comment or begins a trigraph.
-std::string in_comment(std::string text) {
-  for (char& c : text) {
-    if (c < ' ' || c == '\\' || c == '?') c = ' ';
-  }
-  return text;
-}
 
 // As a literal; \? begins no trigraph.
 std::string literal(std::string_view text) {
@@ -92,10 +85,11 @@ std::string profile_header(const TuningProfile& profile) {
 //
 )";
   for (const std::vector<ProfileEntry>& group : groups) {
-    out += "// Measured on " + in_comment(environment_text(group.front().key.environment)) + ", by fdbench ";
+    out +=
+        "// Measured on " + comment_text(environment_text(group.front().key.environment)) + ", by fdbench ";
     std::set<std::string> tools;
     for (const ProfileEntry& entry : group) {
-      if (tools.insert(entry.tool).second) out += (tools.size() > 1 ? ", " : "") + in_comment(entry.tool);
+      if (tools.insert(entry.tool).second) out += (tools.size() > 1 ? ", " : "") + comment_text(entry.tool);
     }
     out += ".\n";
   }

@@ -28,19 +28,6 @@ Json bounds_json(const std::optional<Bounds>& bounds) {
   return Json::array({number_or_null(bounds->lo), number_or_null(bounds->hi)});
 }
 
-std::string word_or_none(const Cursor& from, const char* key) {
-  const auto found = from.find(key);
-  return found ? found->word() : std::string();
-}
-
-TuningPoint read_point(const Cursor& from) {
-  TuningPoint point = read_tuning(from);
-  for (const auto& [axis, value] : point.values()) {
-    if (excerpt(axis, axis.size()) != axis) from.fail("has an axis with a control character in its name");
-  }
-  return point;
-}
-
 double number_within(const Cursor& from, const char* key, double otherwise, double lo, double hi,
                      const char* what) {
   const auto found = from.find(key);
@@ -147,7 +134,7 @@ ProfileEntry read_entry(const Cursor& from) {
   const ProfileKey& k = entry.key;
   if (const auto reason = invalid_reason({entry.seq, k.heads, k.kv_heads, k.dim, k.dtype, {}}))
     from.fail("is of no problem: " + *reason);
-  entry.tuning = read_point(tuning);
+  entry.tuning = read_tuning(tuning);
   if (const auto plan = from.find("plan")) {
     entry.splits = count_or(*plan, "splits", 0);
     entry.chunk = count_or(*plan, "chunk", 0);
@@ -157,10 +144,10 @@ ProfileEntry read_entry(const Cursor& from) {
   if (const auto ties = from.find("ties")) {
     for (std::size_t i = 0; i < ties->size(); ++i) {
       const Cursor tie = ties->item(i);
-      entry.ties.push_back(read_point(tie));
+      entry.ties.push_back(read_tuning(tie));
     }
   }
-  if (const auto runner_up = from.find("runner_up")) entry.runner_up = read_point(*runner_up);
+  if (const auto runner_up = from.find("runner_up")) entry.runner_up = read_tuning(*runner_up);
   entry.margin = number_within(from, "margin", 0.0, -1.0, kMost, "at least -1");
   entry.margin_ci95 = read_bounds(from, "margin_ci95");
   if (from.find("won")) entry.won = number_within(from, "won", 1.0, 0.0, 1.0, "a share, 0 ... 1");
@@ -171,7 +158,7 @@ ProfileEntry read_entry(const Cursor& from) {
   if (const auto gains = from.find("gains")) {
     for (std::size_t i = 0; i < gains->size(); ++i) {
       const Cursor gain = gains->item(i), over = gain.at("over"), at = gain.at("tuning");
-      ProfileGain read{over.word(), read_point(at), 0.0, 0.0, read_bounds(gain, "ci95")};
+      ProfileGain read{over.word(), read_tuning(at), 0.0, 0.0, read_bounds(gain, "ci95")};
       read.ns = number_within(gain, "median_ns", 0.0, 0.0, kMost, "at least 0");
       read.gain = number_within(gain, "gain", 0.0, -1.0, kMost, "above -1");
       // A ratio of times, less 1.
@@ -180,14 +167,14 @@ ProfileEntry read_entry(const Cursor& from) {
     }
   }
   if (const auto search = from.find("search")) {
-    entry.strategy = word_or_none(*search, "strategy");
+    entry.strategy = word_or(*search, "strategy");
     entry.points = count_or(*search, "points", 0);
     entry.points_measured = count_or(*search, "measured", 0);
     entry.samples = count_or(*search, "samples", 0);
   }
-  entry.source_hash = word_or_none(from, "source_hash");
-  entry.tool = word_or_none(from, "tool");
-  entry.when = word_or_none(from, "when");
+  entry.source_hash = word_or(from, "source_hash");
+  entry.tool = word_or(from, "tool");
+  entry.when = word_or(from, "when");
   return entry;
 }
 

@@ -75,7 +75,10 @@ Json json_of(const TuningPoint& tuning) {
 TuningPoint read_tuning(const Cursor& from) {
   from.object();
   TuningPoint tuning;
-  for (const auto& [axis, value] : from.node().items()) tuning.set(axis, from.at(axis.c_str()).integer());
+  for (const auto& [axis, value] : from.node().items()) {
+    if (has_control(axis)) from.fail("has an axis with a control character in its name");
+    tuning.set(axis, from.at(axis.c_str()).integer());
+  }
   return tuning;
 }
 
@@ -196,6 +199,11 @@ Dtype read_dtype(const Cursor& from) {
 std::string text_or(const Cursor& from, const char* key, const std::string& otherwise) {
   const auto found = from.find(key);
   return found ? found->text() : otherwise;
+}
+
+std::string word_or(const Cursor& from, const char* key, const std::string& otherwise) {
+  const auto found = from.find(key);
+  return found ? found->word() : otherwise;
 }
 
 bool boolean_or(const Cursor& from, const char* key, bool otherwise) {

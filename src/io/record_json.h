@@ -34,6 +34,7 @@ Dtype read_dtype(const Cursor& from);
 
 // The value at `key`, or `otherwise` where it is absent or null.
 std::string text_or(const Cursor& from, const char* key, const std::string& otherwise = {});
+std::string word_or(const Cursor& from, const char* key, const std::string& otherwise = {});  // Cursor::word
 bool boolean_or(const Cursor& from, const char* key, bool otherwise);
 double number_or(const Cursor& from, const char* key, double otherwise);
 std::optional<double> optional_number(const Cursor& from, const char* key);

@@ -177,8 +177,7 @@ ResultRecord read_record(const Cursor& from) {
   record.tuning_version = small_count_or(from, "tuning_version", 1);
   if (const auto tuning = from.find("tuning")) record.tuning = read_tuning(*tuning);
   if (const auto plan = from.find("plan")) record.plan = read_plan(*plan);
-  record.source = "default";
-  if (const auto source = from.find("source")) record.source = source->word();
+  record.source = word_or(from, "source", "default");
   record.status = read_status(from.at("status"));
   record.reason = text_or(from, "reason");
   if (const auto flags = from.find("flags")) record.flags = texts(*flags);

@@ -29,9 +29,8 @@ std::vector<std::size_t> known_plans(const SearchSpace& space, const SearchOutco
 }
 
 // Nothing where the first point has no rounds.
-std::optional<Batch> measured(Measurer& measurer, const std::vector<std::size_t>& points, int rounds,
-                              Gains& gains) {
-  Batch batch = measurer.measure(points, rounds);
+std::optional<Batch> measured(Measurer& measurer, const std::vector<std::size_t>& points, Gains& gains) {
+  Batch batch = measurer.measure(points, kGainRounds);
   gains.stopped = gains.stopped || batch.stop;
   if (gains.stopped || batch.rounds.empty() || !batch.failed[0].empty()) return std::nullopt;
   return batch;
@@ -46,14 +45,14 @@ struct Decision {
 // Once more between the search's plan and the variant's own where one batch leaves that open. Nothing where
 // the measurer stopped.
 std::optional<Decision> decide(const SearchSpace& space, std::vector<std::size_t> points, Measurer& measurer,
-                               Gains& gains, ProfileEntry& entry) {
+                               Gains& gains) {
   const std::size_t found = points[0];
   std::vector<double> of_found, of_own;
   for (int pass = 0; pass < 2; ++pass) {
-    const auto batch = measured(measurer, points, kGainRounds, gains);
+    const auto batch = measured(measurer, points, gains);
     if (!batch) return std::nullopt;
     gains.cost_s += batch->cost_s;
-    for (const auto& ns : batch->ns) entry.samples += static_cast<std::int64_t>(ns.size());
+    for (const auto& ns : batch->ns) gains.samples += static_cast<std::int64_t>(ns.size());
     std::size_t own = 0;
     std::optional<std::size_t> faster;
     double least = 1.0;
@@ -77,15 +76,19 @@ std::optional<Decision> decide(const SearchSpace& space, std::vector<std::size_t
   return Decision{found, false};
 }
 
-// The search's plan becomes the runner-up, and a tie where it was not shown to be slower.
-void take_instead(const SearchSpace& space, std::size_t plan, bool tie, ProfileEntry& entry) {
-  const SpacePoint& point = space.points[plan];
-  entry.runner_up = std::exchange(entry.tuning, point.tuning);
-  entry.ties.clear();
-  if (tie) entry.ties.push_back(*entry.runner_up);
+void set_plan(const SpacePoint& point, ProfileEntry& entry) {
+  entry.tuning = point.tuning;
   entry.splits = point.plan.splits;
   entry.chunk = point.plan.chunk;
   entry.workspace_bytes = workspace_bytes(point.plan);
+}
+
+// The search's plan becomes the runner-up, and a tie where it was not shown to be slower.
+void take_instead(const SpacePoint& point, bool tie, ProfileEntry& entry) {
+  entry.runner_up = entry.tuning;
+  entry.ties.clear();
+  if (tie) entry.ties.push_back(*entry.runner_up);
+  set_plan(point, entry);
 }
 
 // Every figure of an entry whose plan was exchanged: of rounds that did not choose it.
@@ -94,8 +97,8 @@ void score(const std::vector<double>& plan, const std::vector<double>& runner_up
   entry.margin = 0.0;
   entry.margin_ci95.reset();
   if (const auto ratio = paired(runner_up, plan, std::nullopt)) {
-    entry.margin = ratio->ratio - 1.0;
-    if (ratio->ci) entry.margin_ci95 = Bounds{ratio->ci->lo - 1.0, ratio->ci->hi - 1.0};
+    entry.margin = ratio->change();
+    entry.margin_ci95 = ratio->change_ci();
   }
   std::size_t won = 0;
   for (std::size_t k = 0; k < plan.size(); ++k)
@@ -118,7 +121,7 @@ ProfileEntry entry_of(const SearchSpace& space, const SearchOutcome& outcome, Pr
   entry.key.kv_heads = problem.kv_heads;
   entry.key.bucket = seq_bucket(problem.seq);
   entry.seq = problem.seq;
-  entry.tuning = point.tuning;
+  set_plan(point, entry);
   entry.ns = winner.ns;
   // Another variant's plan is no tie of this one's, but may have been the runner-up.
   for (const std::size_t tie : winner.ties) {
@@ -131,9 +134,6 @@ ProfileEntry entry_of(const SearchSpace& space, const SearchOutcome& outcome, Pr
   entry.won = winner.won;
   entry.choosing_rounds = static_cast<std::int64_t>(winner.choosing_rounds);
   entry.scoring_rounds = static_cast<std::int64_t>(winner.scoring_rounds);
-  entry.splits = point.plan.splits;
-  entry.chunk = point.plan.chunk;
-  entry.workspace_bytes = workspace_bytes(point.plan);
   entry.points = static_cast<std::int64_t>(space.points.size());
   entry.points_measured = static_cast<std::int64_t>(outcome.measured);
   entry.samples = outcome.samples;
@@ -143,29 +143,31 @@ ProfileEntry entry_of(const SearchSpace& space, const SearchOutcome& outcome, Pr
 Gains add_gains(const SearchSpace& space, const SearchOutcome& outcome, Measurer& measurer,
                 ProfileEntry& entry) {
   const std::size_t found = outcome.winner->point;
+  const std::vector<std::size_t> known = known_plans(space, outcome, found);
   Gains gains{found};
   std::vector<std::size_t> rivals{found};
-  for (const std::size_t i : known_plans(space, outcome, found)) {
+  for (const std::size_t i : known) {
     const double seen = outcome.median_ns[i];  // 0: never
     if (seen <= kHopelessKnown * outcome.median_ns[found]) rivals.push_back(i);
   }
   Decision decision{found};
   if (rivals.size() > 1) {
-    const auto decided = decide(space, rivals, measurer, gains, entry);
+    const auto decided = decide(space, rivals, measurer, gains);
+    entry.samples += gains.samples;
     if (!decided) return gains;
     decision = *decided;
   }
   gains.plan = decision.plan;
   const bool exchanged = gains.plan != found;
-  if (exchanged) take_instead(space, gains.plan, decision.tie, entry);
+  if (exchanged) take_instead(space.points[gains.plan], decision.tie, entry);
 
   std::vector<std::size_t> points{gains.plan};
   if (exchanged) points.push_back(found);
-  for (const std::size_t i : known_plans(space, outcome, gains.plan)) {
-    if (i != found) points.push_back(i);
+  for (const std::size_t i : known) {
+    if (i != gains.plan) points.push_back(i);
   }
   entry.gains.clear();
-  const auto batch = measured(measurer, points, kGainRounds, gains);
+  const auto batch = measured(measurer, points, gains);
   if (!batch) return gains;
   if (exchanged && batch->failed[1].empty()) score(batch->ns[0], batch->ns[1], entry);
   for (std::size_t p = 0; p < points.size(); ++p) {
@@ -174,9 +176,8 @@ Gains add_gains(const SearchSpace& space, const SearchOutcome& outcome, Measurer
     if (!ratio) continue;
     for (const std::string& origin : point.origins) {
       if (!is_known(origin)) continue;
-      ProfileGain gain{origin, point.tuning, stats::median(batch->ns[p]), ratio->ratio - 1.0, {}};
-      if (p > 0 && ratio->ci) gain.ci95 = Bounds{ratio->ci->lo - 1.0, ratio->ci->hi - 1.0};
-      entry.gains.push_back(std::move(gain));
+      entry.gains.push_back({origin, point.tuning, stats::median(batch->ns[p]), ratio->change(),
+                             p > 0 ? ratio->change_ci() : std::nullopt});
     }
   }
   return gains;

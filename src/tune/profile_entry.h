@@ -21,7 +21,8 @@ ProfileEntry entry_of(const SearchSpace& space, const SearchOutcome& outcome, Pr
 struct Gains {
   std::size_t plan = 0;  // the point that the entry has in the end
   bool stopped = false;  // by the measurer: the entry is not whole
-  double cost_s = 0.0;   // device time of the rounds that decide; those of the gains only tell
+  std::int64_t samples = 0;
+  double cost_s = 0.0;  // device time of the rounds that decide; those of the gains only tell
 };
 
 // Measures the entry's plan, its variant's own and the rules' once more, together. A known plan that is shown

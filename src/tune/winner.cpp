@@ -96,8 +96,8 @@ std::optional<Winner> choose_winner(const FinalRounds& rounds, const TieBreak& t
     if (i == best) continue;
     winner.runner_up = rounds.points[i];
     if (const auto ratio = paired(rounds.ns[i], rounds.ns[best], scoring)) {
-      winner.margin = ratio->ratio - 1.0;
-      if (ratio->ci) winner.margin_ci = Bounds{ratio->ci->lo - 1.0, ratio->ci->hi - 1.0};
+      winner.margin = ratio->change();
+      winner.margin_ci = ratio->change_ci();
     }
     break;
   }

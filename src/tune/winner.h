@@ -58,6 +58,11 @@ struct Winner {
 struct PairedRatio {
   double ratio = 0.0;
   std::optional<Bounds> ci;  // 95 %; absent below six rounds
+  double change() const { return ratio - 1.0; }
+  std::optional<Bounds> change_ci() const {
+    if (!ci) return std::nullopt;
+    return Bounds{ci->lo - 1.0, ci->hi - 1.0};
+  }
 };
 std::optional<PairedRatio> paired(std::span<const double> other, std::span<const double> base,
                                   std::optional<bool> scoring);

@@ -180,6 +180,8 @@ TEST(LyingFiles, WrongContentNamesThePath) {
       // A name of escape sequences would be the terminal's.
       {"\"name\": \"NVIDIA H200\"", "\"name\": \"NVIDIA\\u001b[2J\"",
        "run.device.name must be without control characters, not the string \"NVIDIA\\u001b[2J\""},
+      {"\"tuning\": {\"chunk\": 512", "\"tuning\": {\"chunk\\u0007\": 512",
+       "results[0].tuning has an axis with a control character in its name"},
       {"\"variant\": \"flash_decode_tma\"", "\"variant\": \"flash\\ndecode\"",
        "results[0].variant must be without control characters, not the string \"flash\\ndecode\""},
   };
