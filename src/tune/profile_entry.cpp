@@ -40,6 +40,7 @@ std::optional<Batch> measured(Measurer& measurer, const std::vector<std::size_t>
 struct Decision {
   std::size_t plan = 0;
   bool tie = false;  // the search's is one of it
+  std::int64_t rounds = 0;
 };
 
 // Once more between the search's plan and the variant's own where one batch leaves that open. Nothing where
@@ -48,10 +49,12 @@ std::optional<Decision> decide(const SearchSpace& space, std::vector<std::size_t
                                Gains& gains) {
   const std::size_t found = points[0];
   std::vector<double> of_found, of_own;
+  std::int64_t rounds = 0;
   for (int pass = 0; pass < 2; ++pass) {
     const auto batch = measured(measurer, points, gains);
     if (!batch) return std::nullopt;
     gains.cost_s += batch->cost_s;
+    rounds += static_cast<std::int64_t>(batch->rounds.size());
     for (const auto& ns : batch->ns) gains.samples += static_cast<std::int64_t>(ns.size());
     std::size_t own = 0;
     std::optional<std::size_t> faster;
@@ -64,16 +67,16 @@ std::optional<Decision> decide(const SearchSpace& space, std::vector<std::size_t
       faster = points[p];
       least = ratio->ratio;
     }
-    if (faster) return Decision{*faster, false};
+    if (faster) return Decision{*faster, false, rounds};
     if (own == 0) break;
     of_found.insert(of_found.end(), batch->ns[0].begin(), batch->ns[0].end());
     of_own.insert(of_own.end(), batch->ns[own].begin(), batch->ns[own].end());
     const auto ratio = paired(of_own, of_found, std::nullopt);
     if (!ratio || (ratio->ci && ratio->ci->lo > 1.0)) break;
-    if (is_tie(*ratio) || pass > 0) return Decision{points[own], true};
+    if (is_tie(*ratio) || pass > 0) return Decision{points[own], true, rounds};
     points = {found, points[own]};
   }
-  return Decision{found, false};
+  return Decision{found, false, rounds};
 }
 
 void set_plan(const SpacePoint& point, ProfileEntry& entry) {
@@ -104,7 +107,6 @@ void score(const std::vector<double>& plan, const std::vector<double>& runner_up
   for (std::size_t k = 0; k < plan.size(); ++k)
     won += k < runner_up.size() && runner_up[k] < plan[k] ? 0u : 1u;
   entry.won = static_cast<double>(won) / static_cast<double>(plan.size());
-  entry.choosing_rounds = kGainRounds;
   entry.scoring_rounds = static_cast<std::int64_t>(plan.size());
 }
 
@@ -169,7 +171,10 @@ Gains add_gains(const SearchSpace& space, const SearchOutcome& outcome, Measurer
   entry.gains.clear();
   const auto batch = measured(measurer, points, gains);
   if (!batch) return gains;
-  if (exchanged && batch->failed[1].empty()) score(batch->ns[0], batch->ns[1], entry);
+  if (exchanged && batch->failed[1].empty()) {
+    entry.choosing_rounds = decision.rounds;
+    score(batch->ns[0], batch->ns[1], entry);
+  }
   for (std::size_t p = 0; p < points.size(); ++p) {
     const SpacePoint& point = space.points[points[p]];
     const auto ratio = paired(batch->ns[p], batch->ns[0], std::nullopt);

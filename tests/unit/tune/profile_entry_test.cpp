@@ -129,6 +129,7 @@ TEST(ProfileEntry, TheOwnPlanStaysUnlessItIsShownToBeSlower) {
   EXPECT_EQ(add_gains(space, outcome, open, kept).plan, 0u);
   ASSERT_EQ(open.asked.size(), 3u);
   EXPECT_EQ(open.asked[1], (std::vector<std::size_t>{2, 0}));
+  EXPECT_EQ(kept.choosing_rounds, 2 * kGainRounds);
 
   Scripted slower([](std::size_t i, int) { return i == 2 ? 100.0 : 101.0; });
   ProfileEntry tuned = entry_of(space, outcome, {});
