@@ -109,7 +109,9 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
     device::Scores<kTokenTiles, 1> s;
     loader.wait(stage, 0);
     device::score_tile<kDim, kTokenTiles, 1>(s, k_tile, query, lane);
-    sync_partners<kPartners>(role.warp);  // K is free
+    // Without a refill nothing overwrites the tiles before the end.
+    const bool refills = i + params.stages < units.count;
+    if (refills) sync_partners<kPartners>(role.warp);  // K is free
     loader.refill(i + params.stages, stage, 0);
 
     device::scale_and_mask<kTokenTiles, 1>(s, params.scale_log2, params.seq - units.token(i), lane);
@@ -118,7 +120,7 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
 
     loader.wait(stage, 1);
     device::accumulate_tile<kDim, kTokenTiles, 1>(state, k_tile + kTile, p, lane);
-    sync_partners<kPartners>(role.warp);  // V is free
+    if (refills) sync_partners<kPartners>(role.warp);  // V is free
     loader.refill(i + params.stages, stage, 1);
     if (++stage == params.stages) {
       stage = 0;
@@ -126,7 +128,12 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
     }
   }
 
-  // The stages are empty now; each warp's result goes where its own were.
+  // Each warp's result goes where its stages were, once its partner has read them, too.
+  if constexpr (kPartners == 1) {
+    __syncwarp();
+  } else {
+    __syncthreads();
+  }
   device::store_partial<kDim, 1>(
       reinterpret_cast<float*>(ring) + role.first_row * device::kPartialPitch<kDim>,
       partial_ml + role.warp * kMaxRows + role.first_row, state, block.rows - role.first_row, lane);

@@ -145,14 +145,16 @@ __device__ __forceinline__ void merge_into(Partial& sum, const float4 (&o)[kCoun
   sum = merged;
 }
 
-// Over the lanes whose numbers differ in bits `first` to 16; all get the result. Unrolled: each step is 5
-// independent shuffles.
+// Order of integers for order of floats, both ways.
+__device__ __forceinline__ int ordered(int bits) {
+  return bits ^ (bits >> 31 & 0x7fffffff);
+}
+
+// Over the lanes whose numbers differ in bits `first` to 16; all get the sums. The warp's parts are of one
+// row, so that one maximum serves them all. Unrolled: each step is 5 independent shuffles.
 __device__ __forceinline__ void merge_lanes(Partial& part, int first) {
-  float m = part.m;
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) {
-    if (step >= first) m = fmaxf(m, __shfl_xor_sync(0xffffffffu, m, step));
-  }
+  if (first == 32) return;
+  const float m = __int_as_float(ordered(__reduce_max_sync(0xffffffffu, ordered(__float_as_int(part.m)))));
   const float weight = device::ex2_approx(part.m - device::subtrahend(m));
   part.o.x *= weight;
   part.o.y *= weight;
