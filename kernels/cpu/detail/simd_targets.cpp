@@ -12,7 +12,7 @@ namespace fdbench::cpu {
 
 namespace {
 
-enum class Forced { none, plain, vectors };
+enum class Forced { none, plain, vectors, tiles };
 Forced forced = Forced::none;
 
 }  // namespace
@@ -74,13 +74,17 @@ bool force_simd_target(const std::string& name) {
   const auto names = simd_targets();
   if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) return false;
   use_vectors(name);
-  forced = name.empty() || name == "AMX" ? Forced::none : name == "plain" ? Forced::plain : Forced::vectors;
+  forced = name.empty()      ? Forced::none
+           : name == "AMX"   ? Forced::tiles
+           : name == "plain" ? Forced::plain
+                             : Forced::vectors;
   return true;
 }
 
 SplitKvKernels split_kv_kernels(const DecodeArgs& args) {
   if (forced == Forced::plain) return split_kv_plain();
-  if (forced == Forced::none && amx_usable() && amx_applies(args)) return split_kv_amx();
+  const bool tiles = forced == Forced::tiles || (forced == Forced::none && amx_pays(args));
+  if (tiles && amx_usable() && amx_applies(args)) return split_kv_amx();
   return split_kv_simd();
 }
 

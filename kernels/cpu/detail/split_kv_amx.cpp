@@ -1,10 +1,10 @@
-// cpu_split_kv on Intel's matrix tiles (AMX-BF16), for grouped heads over bf16: with eight query heads to a
-// row of K the vector units cannot multiply as fast as the memory delivers; tiles can.
+// cpu_split_kv on Intel's matrix tiles (AMX-BF16), for grouped heads over bf16: with several query heads to a
+// row of K the vector units hardly multiply as fast as the memory delivers; tiles can.
 //
-// One visit takes 32 tokens of one KV head and up to 16 of its query heads. Scores are [tokens, heads] =
-// K [16 tokens, 32 dims] x Q^T, summed over dims, so that softmax runs with heads as lanes. Weights are
-// rounded to bf16 (their sum too is of the rounded ones), transposed to [heads, tokens], and multiplied by V,
-// whose rows are interleaved in pairs, as tiles want them.
+// One visit takes 16 tokens of one KV head and up to 16 of its query heads. Scores are [tokens, heads] =
+// K [16 tokens, 32 dims] x Q^T, summed over dims. Softmax runs over a tile of tokens with heads, and several
+// tokens of few heads, as lanes. Weights are rounded to bf16 (their sum too is of the rounded ones),
+// transposed to [heads, tokens], and multiplied by V as it lies in memory.
 #include "cpu/detail/split_kv_amx.h"
 
 #include <cstring>
@@ -26,34 +26,33 @@
 #include <cmath>
 #include <limits>
 
-#include "cpu/detail/ahead.h"
+#include "cpu/detail/amx_softmax.h"
 #include "cpu/detail/power_of_two.h"
 #include "cpu/detail/rows.h"
-
-#define FDBENCH_AMX_CODE __attribute__((target("avx512f,avx512bw,amx-tile,amx-bf16")))
+#include "cpu/detail/touch.h"
 
 namespace fdbench::cpu {
 
 namespace {
 
-constexpr std::int64_t kBlock = 32;      // tokens: the depth of a tile product
-constexpr std::int64_t kMostHeads = 16;  // lanes of a vector, rows of a tile
-constexpr std::int64_t kTileBytes = 1024;
+constexpr std::int64_t kLead = 2;  // visits that rows are asked for ahead of their use
 
 // Tile registers, as the two passes use them. Macros: the compiler's intrinsics paste the number into the
 // instruction's text.
-#define FDBENCH_TILE_SCORES0 0
-#define FDBENCH_TILE_SCORES1 1
+#define FDBENCH_TILE_SCORES 0
 #define FDBENCH_TILE_KEYS0 2
 #define FDBENCH_TILE_KEYS1 3
-#define FDBENCH_TILE_RIGHT 5
+#define FDBENCH_TILE_QUERY0 4
+#define FDBENCH_TILE_QUERY1 5
+#define FDBENCH_TILE_QUERY2 6
+#define FDBENCH_TILE_QUERY3 7
 #define FDBENCH_TILE_OUT0 0
 #define FDBENCH_TILE_OUT1 1
 #define FDBENCH_TILE_OUT2 2
 #define FDBENCH_TILE_OUT3 3
 #define FDBENCH_TILE_WEIGHTS 4
-#define FDBENCH_TILE_PAIRS0 5
-#define FDBENCH_TILE_PAIRS1 6
+#define FDBENCH_TILE_VALUES0 5
+#define FDBENCH_TILE_VALUES1 6
 
 // As ldtilecfg reads it.
 struct alignas(64) TileConfig {
@@ -65,54 +64,50 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64);
 
-// How the query heads of a KV head are dealt out: `blocks` blocks of `heads` each.
+// How the query heads of a KV head are dealt out: `blocks` blocks of `heads` each, which take `width` lanes.
 struct Deal {
   std::int64_t blocks = 0;
   std::int64_t heads = 0;
+  std::int64_t width = 0;
 };
 
 Deal deal_of(std::int64_t group) {
   const std::int64_t blocks = (group + kMostHeads - 1) / kMostHeads;
-  return {blocks, group / blocks};
+  const std::int64_t heads = group / blocks;
+  return {blocks, heads, heads <= 4 ? 4 : heads <= 8 ? 8 : 16};
 }
 
-// Parts of ChunkJob::scores; floats, each on a cache line.
+// Parts of ChunkJob::scores; each on a cache line.
 struct Work {
-  float* scores = nullptr;        // [tile, 16]
-  float* max = nullptr;           // [kv_heads, blocks, 16]
-  float* sum = nullptr;           // likewise
-  char* weights = nullptr;        // [kv_heads, blocks, tile / 32] tiles
-  char* pairs = nullptr;          // 4 tiles: 32 rows of V, 64 dims
-  std::uint16_t* tail = nullptr;  // [32, dim]: the last tokens, padded with zeros
+  float* scores = nullptr;        // [kv_heads, blocks, units, 16, columns, width]
+  float* max = nullptr;           // [kv_heads, blocks, columns, width]; columns alike
+  float* sum = nullptr;           // likewise; columns to be added
+  char* weights = nullptr;        // [kv_heads, blocks, tile / 16] of [2, heads, 16 tokens] words
+  std::uint16_t* tail = nullptr;  // [16, dim]: the last tokens, padded with zeros
 };
 
-std::int64_t tile_blocks(std::int64_t tile) {
-  return (tile + kBlock - 1) / kBlock;
-}
-
-Work work_of(const ChunkJob& job, std::int64_t lanes) {
+Work work_of(const ChunkJob& job, const Deal& deal) {
   Work work;
-  const std::int64_t blocks = tile_blocks(job.tile);
+  const std::int64_t blocks = job.args->kv_heads * deal.blocks;
+  const std::int64_t tokens = round_up(job.tile, unit_of(deal.width));
   float* at = job.scores;
   const auto take = [&](std::int64_t floats) {
     float* const part = at;
     at += floats;
     return part;
   };
-  work.scores = take(blocks * kBlock * kMostHeads);
-  work.max = take(lanes);
-  work.sum = take(lanes);
-  work.weights = reinterpret_cast<char*>(take(lanes / kMostHeads * blocks * kTileBytes / 4));
-  work.pairs = reinterpret_cast<char*>(take(4 * kTileBytes / 4));
-  work.tail = reinterpret_cast<std::uint16_t*>(take(kBlock * job.args->dim / 2));
+  work.scores = take(blocks * tokens * deal.width);
+  work.max = take(blocks * kMostHeads);
+  work.sum = take(blocks * kMostHeads);
+  work.weights = reinterpret_cast<char*>(take(blocks * tokens / kVisitRows * weight_bytes(deal.heads) / 4));
+  work.tail = reinterpret_cast<std::uint16_t*>(take(kVisitRows * job.args->dim / 2));
   return work;
 }
 
 // Q^T of each block of heads as tiles [dim / 32] of [16 pairs of dims, 16 heads, 2], heads beyond the block
 // 0.
 void load_query(const DecodeArgs& args, float* query) {
-  const std::int64_t group = args.heads / args.kv_heads;
-  const Deal deal = deal_of(group);
+  const Deal deal = deal_of(args.heads / args.kv_heads);
   auto* out = reinterpret_cast<std::uint16_t*>(query);
   for (std::int64_t first = 0; first < args.heads; first += deal.heads) {
     std::memset(out, 0, static_cast<std::size_t>(args.dim / 32 * kTileBytes));
@@ -124,272 +119,232 @@ void load_query(const DecodeArgs& args, float* query) {
   }
 }
 
-// scores[32, 16] of 32 rows of K. `fetch` steps of `ahead` are taken meanwhile, spread out: a
-// burst would fill the buffers that loads need too.
-FDBENCH_AMX_CODE void score_block(const std::uint16_t* k, std::int64_t stride, const char* query,
-                                  std::int64_t dim, float* scores, Ahead& ahead, std::int64_t fetch) {
-  const auto row_bytes = static_cast<std::size_t>(stride * 2);
-  _tile_zero(FDBENCH_TILE_SCORES0);
-  _tile_zero(FDBENCH_TILE_SCORES1);
-  for (std::int64_t d = 0; d < dim; d += 32, query += kTileBytes) {
-    ahead.steps(fetch * (d + 32) / dim - fetch * d / dim);
-    _tile_loadd(FDBENCH_TILE_RIGHT, query, 64);
-    _tile_loadd(FDBENCH_TILE_KEYS0, k + d, row_bytes);
-    _tile_loadd(FDBENCH_TILE_KEYS1, k + d + 16 * stride, row_bytes);
-    _tile_dpbf16ps(FDBENCH_TILE_SCORES0, FDBENCH_TILE_KEYS0, FDBENCH_TILE_RIGHT);
-    _tile_dpbf16ps(FDBENCH_TILE_SCORES1, FDBENCH_TILE_KEYS1, FDBENCH_TILE_RIGHT);
-  }
-  _tile_stored(FDBENCH_TILE_SCORES0, scores, 64);
-  _tile_stored(FDBENCH_TILE_SCORES1, scores + 16 * kMostHeads, 64);
+// Tile t of scores: column t % columns of unit t / columns.
+constexpr std::int64_t score_place(std::int64_t tile, std::int64_t width) {
+  const std::int64_t columns = columns_of(width);
+  return tile / columns * kVisitRows * kMostHeads + tile % columns * width;
 }
 
-// As power_of_two (power_of_two.h).
-FDBENCH_AMX_CODE inline __m512 powers_of_two(__m512 x) {
-  const __m512 least = _mm512_set1_ps(kLeastPower), magic = _mm512_set1_ps(kRoundMagic);
-  const __m512 clamped = _mm512_max_ps(x, least);
-  const __m512 shifted = _mm512_add_ps(clamped, magic);
-  const __m512 f = _mm512_sub_ps(clamped, _mm512_sub_ps(shifted, magic));
-  __m512 p = _mm512_set1_ps(kPowerSeries[5]);
-  for (int i = 4; i >= 0; --i) p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(kPowerSeries[i]));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.0f));
-  const __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(shifted), 23);
-  const __m512 scaled = _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), exponent));
-  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, least, _CMP_GE_OQ), scaled);
+// Query tiles that stay in registers; with `tiles` 0 there are more than fit.
+template <int tiles>
+FDBENCH_AMX_CODE inline void load_query_tiles(const char* query) {
+  if constexpr (tiles > 0) _tile_loadd(FDBENCH_TILE_QUERY0, query, kTileRowBytes);
+  if constexpr (tiles > 1) _tile_loadd(FDBENCH_TILE_QUERY1, query + kTileBytes, kTileRowBytes);
+  if constexpr (tiles > 2) _tile_loadd(FDBENCH_TILE_QUERY2, query + 2 * kTileBytes, kTileRowBytes);
+  if constexpr (tiles > 3) _tile_loadd(FDBENCH_TILE_QUERY3, query + 3 * kTileBytes, kTileRowBytes);
 }
 
-// 16 x 16 words, in place.
-FDBENCH_AMX_CODE inline void transpose(__m512i (&r)[16]) {
-  __m512i s[16];
-  for (int i = 0; i < 16; i += 2) {
-    s[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-    s[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4) {
-    r[i] = _mm512_unpacklo_epi64(s[i], s[i + 2]);
-    r[i + 1] = _mm512_unpackhi_epi64(s[i], s[i + 2]);
-    r[i + 2] = _mm512_unpacklo_epi64(s[i + 1], s[i + 3]);
-    r[i + 3] = _mm512_unpackhi_epi64(s[i + 1], s[i + 3]);
-  }
-  // r[4 * i + j]: 128-bit block b holds column 4 * b + j of rows 4 * i ... 4 * i + 3.
-  for (int j = 0; j < 4; ++j) {
-    const __m512i a = _mm512_shuffle_i32x4(r[j], r[4 + j], 0x88),
-                  b = _mm512_shuffle_i32x4(r[j], r[4 + j], 0xdd);
-    const __m512i c = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0x88),
-                  d = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0xdd);
-    s[j] = _mm512_shuffle_i32x4(a, c, 0x88);
-    s[8 + j] = _mm512_shuffle_i32x4(a, c, 0xdd);
-    s[4 + j] = _mm512_shuffle_i32x4(b, d, 0x88);
-    s[12 + j] = _mm512_shuffle_i32x4(b, d, 0xdd);
-  }
-  for (int i = 0; i < 16; ++i) r[i] = s[i];
-}
+#define FDBENCH_ADD_SCORES(query, keys)             \
+  _tile_loadd(keys, k, row_bytes);                  \
+  _tile_dpbf16ps(FDBENCH_TILE_SCORES, keys, query); \
+  touch.step();                                     \
+  k += kTileRowBytes
 
-// Softmax of [blocks * 32, 16] scores, heads as lanes: weights as tiles [16 heads, 32 tokens]; `acc` is
-// rescaled where a maximum grew. [heads, dim].
-FDBENCH_AMX_CODE void weigh_scores(const float* scores, std::int64_t blocks, float scale, std::int64_t heads,
-                                   std::int64_t dim, float* max, float* sum, float* acc, char* weights,
-                                   Ahead& ahead, std::int64_t fetch) {
-  __m512 greatest = _mm512_loadu_ps(scores);
-  for (std::int64_t t = 1; t < blocks * kBlock; ++t)
-    greatest = _mm512_max_ps(greatest, _mm512_loadu_ps(scores + t * kMostHeads));
-  const __m512 by = _mm512_set1_ps(scale);
-  const __m512 old_max = _mm512_loadu_ps(max);
-  const __m512 new_max = _mm512_max_ps(old_max, _mm512_mul_ps(greatest, by));
-  __m512 total = _mm512_loadu_ps(sum);
-  if (_mm512_cmp_ps_mask(new_max, old_max, _CMP_GT_OQ)) {
-    const __m512 factor = powers_of_two(_mm512_sub_ps(old_max, new_max));
-    float factors[kMostHeads];
-    _mm512_storeu_ps(factors, factor);
-    total = _mm512_mul_ps(total, factor);
-    for (std::int64_t h = 0; h < heads; ++h) {
-      if (factors[h] == 1.0f) continue;
-      const __m512 f = _mm512_set1_ps(factors[h]);
-      for (float* at = acc + h * dim; at < acc + (h + 1) * dim; at += 16)
-        _mm512_storeu_ps(at, _mm512_mul_ps(_mm512_loadu_ps(at), f));
+// Scores of 16 rows of K.
+template <int tiles>
+FDBENCH_AMX_CODE void score_rows(const char* k, std::int64_t row_bytes_apart, const char* query,
+                                 bool load_query, std::int64_t dim, float* scores, Touch& touch) {
+  const auto row_bytes = static_cast<std::size_t>(row_bytes_apart);
+  if (load_query) load_query_tiles<tiles>(query);
+  _tile_zero(FDBENCH_TILE_SCORES);
+  if constexpr (tiles == 0) {
+    for (std::int64_t d = 0; d < dim; d += 32, query += kTileBytes) {
+      _tile_loadd(FDBENCH_TILE_QUERY0, query, kTileRowBytes);
+      FDBENCH_ADD_SCORES(FDBENCH_TILE_QUERY0, FDBENCH_TILE_KEYS0);
     }
-    _mm512_storeu_ps(max, new_max);
-  }
-  const __m512i half = _mm512_set1_epi32(0x8000), high = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
-  for (std::int64_t b = 0; b < blocks; ++b, scores += kBlock * kMostHeads, weights += kTileBytes) {
-    __m512i packed[16];
-    for (int pair = 0; pair < 16; ++pair) {
-      if (pair % 4 == 0) ahead.steps(fetch);
-      const float* const at = scores + 2 * pair * kMostHeads;
-      const __m512 even = powers_of_two(_mm512_fmsub_ps(_mm512_loadu_ps(at), by, new_max));
-      const __m512 odd = powers_of_two(_mm512_fmsub_ps(_mm512_loadu_ps(at + kMostHeads), by, new_max));
-      // To the nearest bf16; weights are never NaN unless an input was.
-      const __m512i e = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(even), half), high);
-      const __m512i o = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(odd), half), high);
-      total = _mm512_add_ps(total, _mm512_add_ps(_mm512_castsi512_ps(e), _mm512_castsi512_ps(o)));
-      packed[pair] = _mm512_or_si512(_mm512_srli_epi32(e, 16), o);
+  } else {
+    FDBENCH_ADD_SCORES(FDBENCH_TILE_QUERY0, FDBENCH_TILE_KEYS0);
+    if constexpr (tiles > 1) {
+      FDBENCH_ADD_SCORES(FDBENCH_TILE_QUERY1, FDBENCH_TILE_KEYS1);
     }
-    transpose(packed);
-    for (int h = 0; h < heads; ++h) _mm512_storeu_si512(weights + h * 64, packed[h]);
-  }
-  _mm512_storeu_ps(sum, total);
-}
-
-// 32 rows of V, two by two, `vectors` vectors of 32 dims of them, as tiles [16 pairs, 16 dims, 2]. Of 32 dims
-// the first tile gets those with bit 2 clear, the second the others.
-template <int vectors>
-FDBENCH_AMX_CODE inline void pair_rows(const std::uint16_t* v, std::int64_t stride, char* pairs, Ahead& ahead,
-                                       std::int64_t fetch) {
-  for (std::int64_t p = 0; p < kBlock / 2; ++p, v += 2 * stride, pairs += 64) {
-    if (p % 2 == 0) ahead.steps(fetch);
-    for (int i = 0; i < vectors; ++i) {
-      const __m512i a = _mm512_loadu_si512(v + 32 * i), b = _mm512_loadu_si512(v + stride + 32 * i);
-      _mm512_storeu_si512(pairs + 2 * i * kTileBytes, _mm512_unpacklo_epi16(a, b));
-      _mm512_storeu_si512(pairs + (2 * i + 1) * kTileBytes, _mm512_unpackhi_epi16(a, b));
+    if constexpr (tiles > 2) {
+      FDBENCH_ADD_SCORES(FDBENCH_TILE_QUERY2, FDBENCH_TILE_KEYS0);
+    }
+    if constexpr (tiles > 3) {
+      FDBENCH_ADD_SCORES(FDBENCH_TILE_QUERY3, FDBENCH_TILE_KEYS1);
     }
   }
+  _tile_stored(FDBENCH_TILE_SCORES, scores, kTileRowBytes);
 }
 
-// Rows of V for one KV head: `whole` blocks of 32 at `rows`, and one at `tail` where that is not null.
-struct Values {
-  const std::uint16_t* rows;
-  std::int64_t stride;
-  std::int64_t whole;
-  const std::uint16_t* tail;
-  std::int64_t tail_stride;
-};
+#define FDBENCH_ADD_VALUES(out, values, at) \
+  _tile_loadd(values, (at), row_bytes);     \
+  _tile_dpbf16ps(out, FDBENCH_TILE_WEIGHTS, values)
 
-// acc[heads, d ... d + 32 * vectors - 1] += weights x V; dims in the order of pair_rows. The sums stay in
-// tiles over all blocks.
-template <int vectors>
-FDBENCH_AMX_CODE void add_weighted(const Values& v, const char* weights, std::int64_t d, std::int64_t dim,
-                                   float* acc, char* pairs, Ahead& ahead, std::int64_t fetch) {
-  const auto row_bytes = static_cast<std::size_t>(dim * 4);
-  acc += d;
-  _tile_loadd(FDBENCH_TILE_OUT0, acc, row_bytes);
-  _tile_loadd(FDBENCH_TILE_OUT1, acc + 16, row_bytes);
-  if constexpr (vectors > 1) {
-    _tile_loadd(FDBENCH_TILE_OUT2, acc + 32, row_bytes);
-    _tile_loadd(FDBENCH_TILE_OUT3, acc + 48, row_bytes);
-  }
-  const std::int64_t blocks = v.whole + (v.tail ? 1 : 0);
-  for (std::int64_t b = 0; b < blocks; ++b, weights += kTileBytes) {
-    if (b < v.whole) {
-      pair_rows<vectors>(v.rows + b * kBlock * v.stride + d, v.stride, pairs, ahead, fetch);
-    } else {
-      pair_rows<vectors>(v.tail + d, v.tail_stride, pairs, ahead, fetch);
-    }
-    _tile_loadd(FDBENCH_TILE_WEIGHTS, weights, 64);
-    _tile_loadd(FDBENCH_TILE_PAIRS0, pairs, 64);
-    _tile_dpbf16ps(FDBENCH_TILE_OUT0, FDBENCH_TILE_WEIGHTS, FDBENCH_TILE_PAIRS0);
-    _tile_loadd(FDBENCH_TILE_PAIRS1, pairs + kTileBytes, 64);
-    _tile_dpbf16ps(FDBENCH_TILE_OUT1, FDBENCH_TILE_WEIGHTS, FDBENCH_TILE_PAIRS1);
-    if constexpr (vectors > 1) {
-      _tile_loadd(FDBENCH_TILE_PAIRS0, pairs + 2 * kTileBytes, 64);
-      _tile_dpbf16ps(FDBENCH_TILE_OUT2, FDBENCH_TILE_WEIGHTS, FDBENCH_TILE_PAIRS0);
-      _tile_loadd(FDBENCH_TILE_PAIRS1, pairs + 3 * kTileBytes, 64);
-      _tile_dpbf16ps(FDBENCH_TILE_OUT3, FDBENCH_TILE_WEIGHTS, FDBENCH_TILE_PAIRS1);
-    }
-  }
-  _tile_stored(FDBENCH_TILE_OUT0, acc, row_bytes);
-  _tile_stored(FDBENCH_TILE_OUT1, acc + 16, row_bytes);
-  if constexpr (vectors > 1) {
-    _tile_stored(FDBENCH_TILE_OUT2, acc + 32, row_bytes);
-    _tile_stored(FDBENCH_TILE_OUT3, acc + 48, row_bytes);
-  }
+template <int tiles>
+FDBENCH_AMX_CODE inline void load_output(const float* acc, std::size_t acc_bytes) {
+  _tile_loadd(FDBENCH_TILE_OUT0, acc, acc_bytes);
+  if constexpr (tiles > 1) _tile_loadd(FDBENCH_TILE_OUT1, acc + 16, acc_bytes);
+  if constexpr (tiles > 2) _tile_loadd(FDBENCH_TILE_OUT2, acc + 32, acc_bytes);
+  if constexpr (tiles > 3) _tile_loadd(FDBENCH_TILE_OUT3, acc + 48, acc_bytes);
+}
+template <int tiles>
+FDBENCH_AMX_CODE inline void store_output(float* acc, std::size_t acc_bytes) {
+  _tile_stored(FDBENCH_TILE_OUT0, acc, acc_bytes);
+  if constexpr (tiles > 1) _tile_stored(FDBENCH_TILE_OUT1, acc + 16, acc_bytes);
+  if constexpr (tiles > 2) _tile_stored(FDBENCH_TILE_OUT2, acc + 32, acc_bytes);
+  if constexpr (tiles > 3) _tile_stored(FDBENCH_TILE_OUT3, acc + 48, acc_bytes);
 }
 
-// The last `count` rows of a chunk, padded to a block with zeros: what lies behind them may not be touched.
-void pad_tail(const std::uint16_t* rows, std::int64_t stride, std::int64_t count, std::int64_t dim,
+// acc[rows, 16 * tiles] += weights x V, 32 * tiles dims of 16 rows. A row of V is taken as it lies, a pair of
+// dims a word: rows of weights that are 0 in the other half of each word pick the even dims or the odd ones.
+// With one block of heads the sums stay in tiles from the first rows of a pass to the last.
+template <int tiles>
+FDBENCH_AMX_CODE void add_weighted(const char* v, std::int64_t row_bytes_apart, std::int64_t dim,
+                                   const char* weights, float* acc, bool load, bool store, Touch& touch,
+                                   bool touches) {
+  const auto acc_bytes = static_cast<std::size_t>(dim * 2);
+  const auto row_bytes = static_cast<std::size_t>(row_bytes_apart);
+  if (load) load_output<tiles>(acc, acc_bytes);
+  _tile_loadd(FDBENCH_TILE_WEIGHTS, weights, kTileRowBytes);
+  FDBENCH_ADD_VALUES(FDBENCH_TILE_OUT0, FDBENCH_TILE_VALUES0, v);
+  if (touches) touch.step();
+  if constexpr (tiles > 1) {
+    FDBENCH_ADD_VALUES(FDBENCH_TILE_OUT1, FDBENCH_TILE_VALUES1, v + kTileRowBytes);
+  }
+  if (touches && tiles > 1) touch.step();
+  if constexpr (tiles > 2) {
+    FDBENCH_ADD_VALUES(FDBENCH_TILE_OUT2, FDBENCH_TILE_VALUES0, v + 2 * kTileRowBytes);
+  }
+  if (touches && tiles > 2) touch.step();
+  if constexpr (tiles > 3) {
+    FDBENCH_ADD_VALUES(FDBENCH_TILE_OUT3, FDBENCH_TILE_VALUES1, v + 3 * kTileRowBytes);
+  }
+  if (touches && tiles > 3) touch.step();
+  if (store) store_output<tiles>(acc, acc_bytes);
+}
+
+// The last `count` rows of a chunk, padded with zeros: what lies behind them may not be touched.
+void pad_tail(const char* rows, std::int64_t row_bytes_apart, std::int64_t count, std::int64_t dim,
               std::uint16_t* tail) {
+  std::memset(tail, 0, static_cast<std::size_t>(kVisitRows * dim * 2));
   for (std::int64_t t = 0; t < count; ++t)
-    std::copy(rows + t * stride, rows + t * stride + dim, tail + t * dim);
-  std::fill(tail + count * dim, tail + kBlock * dim, std::uint16_t{0});
+    std::memcpy(tail + t * dim, rows + t * row_bytes_apart, static_cast<std::size_t>(dim * 2));
 }
 
-// Every tile 16 rows for scores; for output, those of heads have a row each.
-FDBENCH_AMX_CODE void configure(std::int64_t output_heads) {
-  TileConfig config;
-  for (int tile = 0; tile < 8; ++tile) {
-    config.row_bytes[tile] = 64;
-    config.rows[tile] = static_cast<std::uint8_t>(tile <= FDBENCH_TILE_WEIGHTS ? output_heads : 16);
+// Scores of padding count for nothing.
+void mask_scores(float* scores, std::int64_t count, std::int64_t padded, std::int64_t width) {
+  for (std::int64_t t = count; t < padded; ++t) {
+    float* const at = scores + score_place(t / kVisitRows, width) + t % kVisitRows * kMostHeads;
+    std::fill(at, at + width, -std::numeric_limits<float>::infinity());
   }
+}
+
+FDBENCH_AMX_CODE void configure(const TileConfig& config) {
   // The intrinsic tells the compiler of the first word only; all of it must be in memory.
   asm volatile("" : : "r"(&config) : "memory");
   _tile_loadconfig(&config);
+}
+
+// Scores and Q^T have a column for each lane of a head.
+TileConfig config_of_scores(const Deal& deal) {
+  TileConfig config;
+  for (int tile = 0; tile < 8; ++tile) {
+    const bool keys = tile == FDBENCH_TILE_KEYS0 || tile == FDBENCH_TILE_KEYS1;
+    config.row_bytes[tile] = static_cast<std::uint16_t>(keys ? kTileRowBytes : deal.width * 4);
+    config.rows[tile] = kVisitRows;
+  }
+  return config;
+}
+
+// Output and weights have a row for each head, or two.
+TileConfig config_of_output(const Deal& deal) {
+  TileConfig config;
+  for (int tile = 0; tile < 8; ++tile) {
+    const std::int64_t rows = deal.width > 8 ? deal.heads : 2 * deal.heads;
+    config.row_bytes[tile] = kTileRowBytes;
+    config.rows[tile] = static_cast<std::uint8_t>(tile <= FDBENCH_TILE_WEIGHTS ? rows : kVisitRows);
+  }
+  return config;
 }
 
 FDBENCH_AMX_CODE void release_tiles() {
   _tile_release();
 }
 
-// Tokens of a tile: K rows of all heads, which are read head by head, in 64 KiB, so that what was asked for
-// is still near when its turn comes.
-std::int64_t tile_tokens(const ChunkJob& job) {
-  const std::int64_t fit = (std::int64_t{64} << 10) / (job.args->kv_heads * job.args->dim * 2);
-  return std::min(job.tile, std::max(kBlock, fit / kBlock * kBlock));
+// 16 rows of V for all dims of one block of heads. More than 8 heads take the even and the odd dims one after
+// the other, as a tile has 16 rows.
+FDBENCH_AMX_CODE void add_rows(const char* v, std::int64_t row_bytes_apart, const Deal& deal,
+                               std::int64_t dim, const char* weights, float* acc, bool load, bool store,
+                               Touch& touch, bool touches) {
+  for (std::int64_t part = 0; part < (deal.width > 8 ? 2 : 1); ++part) {
+    const char* const w = weights + part * deal.heads * kTileRowBytes;
+    float* const out = acc + part * deal.heads * dim / 2;
+    for (std::int64_t d = 0; d < dim;) {
+      const std::int64_t tiles = std::min<std::int64_t>(4, (dim - d) / 32);
+      const auto add = tiles == 4 ? add_weighted<4> : tiles == 3 ? add_weighted<3> : add_weighted<2>;
+      add(v + d * 2, row_bytes_apart, dim, w, out + d / 2, load, store, touch, touches && part == 0);
+      d += 32 * tiles;
+    }
+  }
 }
 
 void run_chunk(const ChunkJob& asked) {
   ChunkJob job = asked;
-  job.tile = tile_tokens(asked);
   const DecodeArgs& args = *job.args;
+  job.tile = kMostTileTokens;
   const Deal deal = deal_of(args.heads / args.kv_heads);
-  const std::int64_t lanes = args.kv_heads * deal.blocks * kMostHeads;
-  const Work work = work_of(job, lanes);
+  const std::int64_t all_blocks = args.kv_heads * deal.blocks;
+  const Work work = work_of(job, deal);
   const float scale = args.scale * kLog2E;
-  std::fill(work.max, work.max + lanes, -std::numeric_limits<float>::infinity());
-  std::fill(work.sum, work.sum + lanes, 0.0f);
+  std::fill(work.max, work.max + all_blocks * kMostHeads, -std::numeric_limits<float>::infinity());
+  std::fill(work.sum, work.sum + all_blocks * kMostHeads, 0.0f);
   std::fill(job.acc, job.acc + args.heads * args.dim, 0.0f);
-  // Within a tile rows are read head by head, not as they are asked for: be a whole pass ahead.
-  Ahead ahead(job, 1);
-  ahead.steps(ahead.steps_of_pass());
-  const auto* const k = static_cast<const std::uint16_t*>(args.k);
-  const auto* const v = static_cast<const std::uint16_t*>(args.v);
+  const std::int64_t unit = unit_of(deal.width), columns = columns_of(deal.width);
   const std::int64_t query_bytes = args.dim / 32 * kTileBytes;
-  const std::int64_t weight_bytes = tile_blocks(job.tile) * kTileBytes;
-  for (std::int64_t first = job.begin; first < job.end; first += job.tile) {
-    const std::int64_t count = std::min(job.tile, job.end - first);
-    const std::int64_t whole = count / kBlock, blocks = tile_blocks(count), rest = count % kBlock;
-    configure(16);
-    for (std::int64_t kv = 0; kv < args.kv_heads; ++kv) {
-      const std::uint16_t* const rows = k + first * args.k_seq_stride + kv * args.k_head_stride;
-      const std::uint16_t* const after = rows + whole * kBlock * args.k_seq_stride;
-      if (rest > 0) pad_tail(after, args.k_seq_stride, rest, args.dim, work.tail);
-      for (std::int64_t i = 0; i < deal.blocks; ++i) {
-        const std::int64_t block = kv * deal.blocks + i;
-        const char* const query = reinterpret_cast<const char*>(job.query) + block * query_bytes;
-        const std::int64_t fetch = i == 0 ? kBlock / kStreams / 2 : 0;
-        for (std::int64_t b = 0; b < whole; ++b) {
-          score_block(rows + b * kBlock * args.k_seq_stride, args.k_seq_stride, query, args.dim,
-                      work.scores + b * kBlock * kMostHeads, ahead, fetch);
-        }
-        if (rest > 0) {
-          score_block(work.tail, args.dim, query, args.dim, work.scores + whole * kBlock * kMostHeads, ahead,
-                      fetch);
-          std::fill(work.scores + count * kMostHeads, work.scores + blocks * kBlock * kMostHeads,
-                    -std::numeric_limits<float>::infinity());
-        }
-        weigh_scores(work.scores, blocks, scale, deal.heads, args.dim, work.max + block * kMostHeads,
-                     work.sum + block * kMostHeads, job.acc + block * deal.heads * args.dim,
-                     work.weights + block * weight_bytes, ahead, i == 0 ? 1 : 0);
+  const std::int64_t tile = round_up(job.tile, unit);
+  const std::int64_t block_scores = tile * deal.width,
+                     block_weights = tile / kVisitRows * weight_bytes(deal.heads);
+  const bool one_output = all_blocks == 1 && args.dim <= 128 && deal.width <= 8;
+  const auto score = args.dim == 64    ? score_rows<2>
+                     : args.dim == 96  ? score_rows<3>
+                     : args.dim == 128 ? score_rows<4>
+                                       : score_rows<0>;
+  const TileConfig scores_config = config_of_scores(deal), output_config = config_of_output(deal);
+  Touch touch(job);
+  touch.steps(kLead * touch.lines());
+  for (std::int64_t first = job.begin, count; first < job.end; first += count) {
+    const std::int64_t stream = stream_rows(job.end - first);
+    count = stream > 0 ? stream * kVisitRows : job.end - first;
+    const std::int64_t visits = std::max<std::int64_t>(stream, 1);
+    const std::int64_t lanes_padded = round_up(count, unit);
+    // 16 rows for one KV head; those of the last visit, if too few, are copied.
+    const auto rows_of = [&](const void* tensor, std::int64_t seq_stride, std::int64_t head_stride,
+                             std::int64_t visit, std::int64_t kv) {
+      const char* const at =
+          static_cast<const char*>(tensor) + ((first + visit) * seq_stride + kv * head_stride) * 2;
+      if (stream > 0) return std::pair(at, stream * seq_stride * 2);
+      pad_tail(at, seq_stride * 2, count, args.dim, work.tail);
+      return std::pair(reinterpret_cast<const char*>(work.tail), args.dim * 2);
+    };
+    configure(scores_config);
+    for (std::int64_t visit = 0; visit < visits; ++visit) {
+      for (std::int64_t b = 0; b < all_blocks; ++b) {
+        const auto [rows, apart] =
+            rows_of(args.k, args.k_seq_stride, args.k_head_stride, visit, b / deal.blocks);
+        score(rows, apart, reinterpret_cast<const char*>(job.query) + b * query_bytes,
+              visit == 0 || all_blocks > 1, args.dim,
+              work.scores + b * block_scores + score_place(visit, deal.width), touch);
       }
     }
-    configure(deal.heads);
-    for (std::int64_t kv = 0; kv < args.kv_heads; ++kv) {
-      Values values{v + first * args.v_seq_stride + kv * args.v_head_stride, args.v_seq_stride, whole,
-                    nullptr, args.dim};
-      if (rest > 0) {
-        pad_tail(values.rows + whole * kBlock * args.v_seq_stride, args.v_seq_stride, rest, args.dim,
-                 work.tail);
-        values.tail = work.tail;
-      }
-      for (std::int64_t i = 0; i < deal.blocks; ++i) {
-        const std::int64_t block = kv * deal.blocks + i;
-        const char* const weights = work.weights + block * weight_bytes;
-        float* const acc = job.acc + block * deal.heads * args.dim;
-        for (std::int64_t d = 0; d < args.dim; d += 64) {
-          const std::int64_t fetch = i == 0 && d == 0 ? 1 : 0;
-          if (args.dim - d >= 64) {
-            add_weighted<2>(values, weights, d, args.dim, acc, work.pairs, ahead, fetch);
-          } else {
-            add_weighted<1>(values, weights, d, args.dim, acc, work.pairs, ahead, fetch);
-          }
-        }
+    for (std::int64_t b = 0; b < all_blocks; ++b) {
+      float* const scores = work.scores + b * block_scores;
+      mask_scores(scores, count, lanes_padded, deal.width);
+      const Lanes lanes{work.max + b * kMostHeads, work.sum + b * kMostHeads,
+                        job.acc + b * deal.heads * args.dim};
+      const auto weigh_width = deal.width == 4 ? weigh<4> : deal.width == 8 ? weigh<8> : weigh<16>;
+      weigh_width(scores, lanes_padded / unit, scale, deal.heads, args.dim, lanes,
+                  work.weights + b * block_weights);
+    }
+    configure(output_config);
+    for (std::int64_t visit = 0; visit < visits; ++visit) {
+      for (std::int64_t b = 0; b < all_blocks; ++b) {
+        const auto [rows, apart] =
+            rows_of(args.v, args.v_seq_stride, args.v_head_stride, visit, b / deal.blocks);
+        add_rows(rows, apart, deal, args.dim,
+                 work.weights + b * block_weights + visit * weight_bytes(deal.heads),
+                 job.acc + b * deal.heads * args.dim, !one_output || visit == 0,
+                 !one_output || visit + 1 == visits, touch, b % deal.blocks == 0);
       }
     }
   }
@@ -397,21 +352,15 @@ void run_chunk(const ChunkJob& asked) {
   for (std::int64_t h = 0; h < args.heads; ++h) {
     const std::int64_t lane = h / deal.heads * kMostHeads + h % deal.heads;
     job.max[h] = work.max[lane];
-    job.sum[h] = work.sum[lane];
-  }
-}
-
-// Undoes the order of pair_rows.
-void reorder(const DecodeArgs& args, float* row) {
-  float ordered[32];
-  for (std::int64_t d = 0; d < args.dim; d += 32) {
-    for (std::int64_t i = 0; i < 32; ++i) ordered[i] = row[d + (i & 4) * 4 + i / 8 * 4 + (i & 3)];
-    std::copy(ordered, ordered + 32, row + d);
+    job.sum[h] = 0.0f;
+    for (std::int64_t c = 0; c < columns; ++c) job.sum[h] += work.sum[lane + c * deal.width];
   }
 }
 
 FDBENCH_AMX_CODE void merge(const MergeJob& job) {
   const DecodeArgs& args = *job.args;
+  const Deal deal = deal_of(args.heads / args.kv_heads);
+  const std::int64_t half = args.dim / 2;
   for (std::int64_t h = job.head_begin; h < job.head_end; ++h) {
     float max = -std::numeric_limits<float>::infinity();
     for (std::int64_t s = 0; s < job.splits; ++s) max = std::max(max, job.max[s * args.heads + h]);
@@ -420,12 +369,16 @@ FDBENCH_AMX_CODE void merge(const MergeJob& job) {
     for (std::int64_t s = 0; s < job.splits; ++s) {
       const float weight = power_of_two(job.max[s * args.heads + h] - max);
       sum += weight * job.sum[s * args.heads + h];
-      const float* const acc = job.acc + (s * args.heads + h) * args.dim;
-      for (std::int64_t d = 0; d < args.dim; ++d) job.row[d] += weight * acc[d];
+      // Even dims, then odd ones, as Lanes::acc has them.
+      const float* const block = job.acc + (s * args.heads + h / deal.heads * deal.heads) * args.dim;
+      for (std::int64_t part = 0; part < 2; ++part) {
+        const float* const acc = block + (part * deal.heads + h % deal.heads) * half;
+        float* const row = job.row + part * half;
+        for (std::int64_t d = 0; d < half; ++d) row[d] += weight * acc[d];
+      }
     }
-    reorder(args, job.row);
     auto* const o = static_cast<std::uint16_t*>(args.o) + h * args.o_head_stride;
-    for (std::int64_t d = 0; d < args.dim; ++d) o[d] = float_to_bf16(job.row[d] / sum);
+    for (std::int64_t d = 0; d < args.dim; ++d) o[d] = float_to_bf16(job.row[d % 2 * half + d / 2] / sum);
     if (args.lse) args.lse[h] = (max + std::log2(sum)) * kLn2;
   }
 }
@@ -454,6 +407,12 @@ bool amx_applies(const DecodeArgs& args) {
   return args.dtype == Dtype::bf16 && group >= kLeastAmxGroup && group % deal_of(group).blocks == 0;
 }
 
+bool amx_pays(const DecodeArgs& args) {
+  constexpr std::int64_t kAlways = 8, kLeastBytes = std::int64_t{32} << 20;
+  const std::int64_t bytes = 2 * args.seq * args.kv_heads * args.dim * element_bytes(args.dtype);
+  return args.heads / args.kv_heads >= kAlways || bytes >= kLeastBytes;
+}
+
 SplitKvKernels split_kv_amx() {
   return {load_query, run_chunk, merge};
 }
@@ -468,6 +427,9 @@ bool amx_usable() {
   return false;
 }
 bool amx_applies(const DecodeArgs&) {
+  return false;
+}
+bool amx_pays(const DecodeArgs&) {
   return false;
 }
 SplitKvKernels split_kv_amx() {

@@ -18,7 +18,11 @@ bool amx_usable();
 
 // bf16, and query heads that share a KV head and can be dealt out in equal blocks of at most 16.
 bool amx_applies(const DecodeArgs& args);
-inline constexpr std::int64_t kLeastAmxGroup = 8;
+inline constexpr std::int64_t kLeastAmxGroup = 4;
+
+// Whether tiles are faster there than vectors. Cores take some 50 us to get up to speed on tiles: groups that
+// vectors nearly keep up with need as long a run.
+bool amx_pays(const DecodeArgs& args);
 
 SplitKvKernels split_kv_amx();
 

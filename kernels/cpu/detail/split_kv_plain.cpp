@@ -5,6 +5,8 @@
 #include "cpu/detail/power_of_two.h"
 #include "cpu/detail/rows.h"
 #include "cpu/detail/split_kv.h"
+#include "cpu/detail/split_kv_amx.h"
+#include "cpu/detail/touch.h"
 
 namespace fdbench::cpu {
 
@@ -126,18 +128,19 @@ void merge(const MergeJob& job) {
 
 }  // namespace
 
-// Matrix tiles (split_kv_amx.cpp) keep 16 lanes for each 16 query heads of a KV head, or part of 16.
+// Matrix tiles (split_kv_amx.cpp) keep 16 lanes for each 16 query heads of a KV head, or part of 16: scores,
+// two forms of weights, and a visit's rows.
 std::int64_t query_floats(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim) {
   const std::int64_t lanes = kv_heads * round_up(heads / kv_heads, 16);
   return std::max(heads * dim, lanes * dim / 2);
 }
 
 std::int64_t work_floats(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim, std::int64_t tile) {
+  if (heads / kv_heads < kLeastAmxGroup) return heads * tile;
   const std::int64_t lanes = kv_heads * round_up(heads / kv_heads, 16);
-  const std::int64_t tokens = round_up(tile, 32);
-  const std::int64_t scores = tokens * 16, softmax = 2 * lanes, weights = lanes * tokens / 2;
-  const std::int64_t pairs = 1024, tail = 16 * dim;
-  return std::max(heads * tile, scores + softmax + weights + pairs + tail);
+  const std::int64_t tokens = round_up(kMostTileTokens, 64);
+  const std::int64_t scores = lanes * tokens, softmax = 2 * lanes, weights = lanes * tokens * 2;
+  return std::max(heads * tile, scores + softmax + weights + kVisitRows * dim / 2);
 }
 
 SplitKvKernels split_kv_plain() {
