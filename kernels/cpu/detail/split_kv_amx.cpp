@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "cpu/detail/amx_softmax.h"
 #include "cpu/detail/power_of_two.h"
@@ -137,13 +138,14 @@ FDBENCH_AMX_CODE inline void load_query_tiles(const char* query) {
 #define FDBENCH_ADD_SCORES(query, keys)             \
   _tile_loadd(keys, k, row_bytes);                  \
   _tile_dpbf16ps(FDBENCH_TILE_SCORES, keys, query); \
-  touch.step();                                     \
+  if (touches) touch.step();                        \
   k += kTileRowBytes
 
 // Scores of 16 rows of K.
 template <int tiles>
 FDBENCH_AMX_CODE void score_rows(const char* k, std::int64_t row_bytes_apart, const char* query,
-                                 bool load_query, std::int64_t dim, float* scores, Touch& touch) {
+                                 bool load_query, std::int64_t dim, float* scores, Touch& touch,
+                                 bool touches) {
   const auto row_bytes = static_cast<std::size_t>(row_bytes_apart);
   if (load_query) load_query_tiles<tiles>(query);
   _tile_zero(FDBENCH_TILE_SCORES);
@@ -324,7 +326,7 @@ void run_chunk(const ChunkJob& asked) {
             rows_of(args.k, args.k_seq_stride, args.k_head_stride, visit, b / deal.blocks);
         score(rows, apart, reinterpret_cast<const char*>(job.query) + b * query_bytes,
               visit == 0 || all_blocks > 1, args.dim,
-              work.scores + b * block_scores + score_place(visit, deal.width), touch);
+              work.scores + b * block_scores + score_place(visit, deal.width), touch, b % deal.blocks == 0);
       }
     }
     for (std::int64_t b = 0; b < all_blocks; ++b) {
