@@ -141,6 +141,14 @@ Exit execute(const DoctorFlags& flags, const std::vector<std::string>& argv) {
   if (flags.app->get_option("--processes")->count() == 0) settings.processes = kProcesses;
   if (settings.processes < 2 && !flags.no_noise)
     throw usage_error("--processes 1: noise between processes takes at least 2");
+  if (flags.no_noise) {
+    for (const CLI::Option* option : flags.app->get_options()) {
+      const bool of_noise = option->get_group() == "Shapes" || option->get_group() == "Variants" ||
+                            option->check_name("--processes") || option->check_name("--gate");
+      if (of_noise && option->count() > 0)
+        throw usage_error(option->get_name() + ": is of the noise floor, which --no-noise leaves out");
+    }
+  }
   const Gate gate = io::find_gate(flags.gate, config_directories("gates"));
   std::unique_ptr<io::OutputLock> lock;
   if (!flags.json.empty() && flags.json != "-") {
@@ -187,7 +195,9 @@ Command add_doctor(CLI::App& parent, const std::vector<std::string>& argv) {
   for (const char* name : {"--fail-noisy", "--budget"}) app->remove_option(app->get_option(name));
   app->add_option("--gate", flags->gate,
                   "whose thresholds to warn about: a name under configs/gates, or a file");
-  app->add_flag("--no-noise", flags->no_noise, "leave out the noise floor, which takes the time");
+  app->add_flag("--no-noise", flags->no_noise,
+                "leave out the noise floor, which takes the time, and with it shapes, --variant, --processes "
+                "and --gate");
   app->add_option("--json", flags->json,
                   "write what was found to this file, for compare --doctor; - for stdout")
       ->group("Output");

@@ -13,7 +13,7 @@ class Doctor(CompareCase):
         return fdbench("doctor", *SHAPE, "--rounds", "6", "--fake", script or self.script("ok"), *args)
 
     def test_says_what_the_machine_is(self):
-        result = self.doctor("--no-noise")
+        result = fdbench("doctor", "--rounds", "6", "--fake", self.script("ok"), "--no-noise")
         self.assertEqual(result.code, 0, result)
         for fact in ("device", "CPU governor", "load", "CPU quota", "roof: what reading alone gives"):
             self.assertIn(fact, result.out)
@@ -53,6 +53,10 @@ class Doctor(CompareCase):
     def test_usage(self):
         self.assert_one_line(self.doctor("--processes", "1"), 2, "--processes 1")
         self.assert_one_line(self.doctor("--json", "/nosuch/x"), 2, "/nosuch")
+        self.assert_one_line(self.doctor("--no-noise"), 2, "--seq", "--no-noise")
+        for flag in (["--processes", "3"], ["--gate", "default"], ["--variant", "fake_candidate"]):
+            with self.subTest(flag):
+                self.assert_one_line(fdbench("doctor", *flag, "--no-noise"), 2, flag[0], "--no-noise")
 
 
 if __name__ == "__main__":
