@@ -88,12 +88,11 @@ struct Lanes {
   float* acc;  // [even dims and odd dims, heads, dim / 2]
 };
 
-// Softmax of `units` x 16 vectors of scores, heads as lanes; `acc` is rescaled where a maximum grew. The
-// weights of 16 tokens become a tile of 2 * heads rows: for the even dims, then for the odd ones.
+// Raises the maxima to those of `units` x 16 vectors of scores, heads as lanes; what was summed before is
+// rescaled where one grew.
 template <int width>
-FDBENCH_AMX_CODE void weigh(const float* scores, std::int64_t units, float scale, std::int64_t heads,
-                            std::int64_t dim, const Lanes& lanes, char* weights) {
-  constexpr int columns = static_cast<int>(columns_of(width));
+FDBENCH_AMX_CODE void raise_max(const float* scores, std::int64_t units, float scale, std::int64_t heads,
+                                std::int64_t dim, const Lanes& lanes) {
   __m512 greatest = _mm512_loadu_ps(scores);
   __m512 greatest_odd = greatest;
   for (std::int64_t i = 0; i < units * kVisitRows; i += 2) {
@@ -101,41 +100,45 @@ FDBENCH_AMX_CODE void weigh(const float* scores, std::int64_t units, float scale
     greatest_odd = _mm512_max_ps(greatest_odd, _mm512_loadu_ps(scores + (i + 1) * kMostHeads));
   }
   greatest = max_of_columns<width>(_mm512_max_ps(greatest, greatest_odd));
-  const __m512 by = _mm512_set1_ps(scale);
   const __m512 old_max = _mm512_loadu_ps(lanes.max);
-  const __m512 new_max = _mm512_max_ps(old_max, _mm512_mul_ps(greatest, by));
-  __m512 total = _mm512_loadu_ps(lanes.sum);
-  if (_mm512_cmp_ps_mask(new_max, old_max, _CMP_GT_OQ)) {
-    const __m512 factor = powers_of_two(_mm512_sub_ps(old_max, new_max));
-    float factors[kMostHeads];
-    _mm512_storeu_ps(factors, factor);
-    total = _mm512_mul_ps(total, factor);
-    for (std::int64_t row = 0; row < 2 * heads; ++row) {
-      const float by_row = factors[row < heads ? row : row - heads];
-      if (by_row == 1.0f) continue;
-      const __m512 f = _mm512_set1_ps(by_row);
-      for (float* at = lanes.acc + row * dim / 2; at < lanes.acc + (row + 1) * dim / 2; at += 16)
-        _mm512_storeu_ps(at, _mm512_mul_ps(_mm512_loadu_ps(at), f));
-    }
-    _mm512_storeu_ps(lanes.max, new_max);
+  const __m512 new_max = _mm512_max_ps(old_max, _mm512_mul_ps(greatest, _mm512_set1_ps(scale)));
+  if (!_mm512_cmp_ps_mask(new_max, old_max, _CMP_GT_OQ)) return;
+  const __m512 factor = powers_of_two(_mm512_sub_ps(old_max, new_max));
+  float factors[kMostHeads];
+  _mm512_storeu_ps(factors, factor);
+  _mm512_storeu_ps(lanes.sum, _mm512_mul_ps(_mm512_loadu_ps(lanes.sum), factor));
+  for (std::int64_t row = 0; row < 2 * heads; ++row) {
+    const float by_row = factors[row < heads ? row : row - heads];
+    if (by_row == 1.0f) continue;
+    const __m512 f = _mm512_set1_ps(by_row);
+    for (float* at = lanes.acc + row * dim / 2; at < lanes.acc + (row + 1) * dim / 2; at += 16)
+      _mm512_storeu_ps(at, _mm512_mul_ps(_mm512_loadu_ps(at), f));
   }
+  _mm512_storeu_ps(lanes.max, new_max);
+}
+
+// Weights of a unit of scores, relative to the maxima. Those of 16 tokens become a tile of 2 * heads rows:
+// for the even dims, then for the odd ones.
+template <int width>
+FDBENCH_AMX_CODE void weigh(const float* scores, float scale, std::int64_t heads, const Lanes& lanes,
+                            char* weights) {
+  constexpr int columns = static_cast<int>(columns_of(width));
+  const __m512 by = _mm512_set1_ps(scale), max = _mm512_loadu_ps(lanes.max);
   const __m512i half = _mm512_set1_epi32(0x8000), high = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
-  for (std::int64_t u = 0; u < units; ++u, scores += kVisitRows * kMostHeads) {
-    __m512i words[16];
-    for (int i = 0; i < 16; ++i) {
-      const __m512 power =
-          powers_of_two(_mm512_fmsub_ps(_mm512_loadu_ps(scores + i * kMostHeads), by, new_max));
-      // To the nearest bf16; weights are never NaN unless an input was.
-      words[i] = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(power), half), high);
-      total = _mm512_add_ps(total, _mm512_castsi512_ps(words[i]));
-    }
-    transpose(words);
-    for (int c = 0; c < columns; ++c, weights += weight_bytes(heads)) {
-      for (int h = 0; h < heads; ++h) {
-        const __m512i word = words[c * width + h];
-        _mm512_storeu_si512(weights + h * kTileRowBytes, _mm512_srli_epi32(word, 16));
-        _mm512_storeu_si512(weights + (heads + h) * kTileRowBytes, word);
-      }
+  __m512 total = _mm512_loadu_ps(lanes.sum);
+  __m512i words[16];
+  for (int i = 0; i < 16; ++i) {
+    const __m512 power = powers_of_two(_mm512_fmsub_ps(_mm512_loadu_ps(scores + i * kMostHeads), by, max));
+    // To the nearest bf16; weights are never NaN unless an input was.
+    words[i] = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(power), half), high);
+    total = _mm512_add_ps(total, _mm512_castsi512_ps(words[i]));
+  }
+  transpose(words);
+  for (int c = 0; c < columns; ++c, weights += weight_bytes(heads)) {
+    for (int h = 0; h < heads; ++h) {
+      const __m512i word = words[c * width + h];
+      _mm512_storeu_si512(weights + h * kTileRowBytes, _mm512_srli_epi32(word, 16));
+      _mm512_storeu_si512(weights + (heads + h) * kTileRowBytes, word);
     }
   }
   _mm512_storeu_ps(lanes.sum, total);

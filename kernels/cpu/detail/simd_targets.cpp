@@ -83,7 +83,9 @@ bool force_simd_target(const std::string& name) {
 
 SplitKvKernels split_kv_kernels(const DecodeArgs& args) {
   if (forced == Forced::plain) return split_kv_plain();
-  const bool tiles = forced == Forced::tiles || (forced == Forced::none && amx_pays(args));
+  const std::int64_t kv_bytes = args.seq * args.kv_heads * args.dim * element_bytes(args.dtype);
+  const bool pays = amx_pays(args.heads / args.kv_heads, kv_bytes);
+  const bool tiles = forced == Forced::tiles || (forced == Forced::none && pays);
   if (tiles && amx_usable() && amx_applies(args)) return split_kv_amx();
   return split_kv_simd();
 }

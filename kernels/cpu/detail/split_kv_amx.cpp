@@ -4,7 +4,8 @@
 // One visit takes 16 tokens of one KV head and up to 16 of its query heads. Scores are [tokens, heads] =
 // K [16 tokens, 32 dims] x Q^T, summed over dims. Softmax runs over a tile of tokens with heads, and several
 // tokens of few heads, as lanes. Weights are rounded to bf16 (their sum too is of the rounded ones),
-// transposed to [heads, tokens], and multiplied by V as it lies in memory.
+// transposed to [heads, tokens], and multiplied by V as it lies in memory. They are made just before the V
+// rows they weigh: in one go they would hold up the asking for rows.
 #include "cpu/detail/split_kv_amx.h"
 
 #include <cstring>
@@ -83,7 +84,7 @@ struct Work {
   float* scores = nullptr;        // [kv_heads, blocks, units, 16, columns, width]
   float* max = nullptr;           // [kv_heads, blocks, columns, width]; columns alike
   float* sum = nullptr;           // likewise; columns to be added
-  char* weights = nullptr;        // [kv_heads, blocks, tile / 16] of [2, heads, 16 tokens] words
+  char* weights = nullptr;        // [kv_heads, blocks, columns] of [2, heads, 16 tokens] words
   std::uint16_t* tail = nullptr;  // [16, dim]: the last tokens, padded with zeros
 };
 
@@ -100,7 +101,8 @@ Work work_of(const ChunkJob& job, const Deal& deal) {
   work.scores = take(blocks * tokens * deal.width);
   work.max = take(blocks * kMostHeads);
   work.sum = take(blocks * kMostHeads);
-  work.weights = reinterpret_cast<char*>(take(blocks * tokens / kVisitRows * weight_bytes(deal.heads) / 4));
+  work.weights =
+      reinterpret_cast<char*>(take(blocks * columns_of(deal.width) * weight_bytes(deal.heads) / 4));
   work.tail = reinterpret_cast<std::uint16_t*>(take(kVisitRows * job.args->dim / 2));
   return work;
 }
@@ -114,7 +116,8 @@ void load_query(const DecodeArgs& args, float* query) {
     std::memset(out, 0, static_cast<std::size_t>(args.dim / 32 * kTileBytes));
     for (std::int64_t h = 0; h < deal.heads; ++h) {
       const auto* const q = static_cast<const std::uint16_t*>(args.q) + (first + h) * args.q_head_stride;
-      for (std::int64_t d = 0; d < args.dim; ++d) out[d / 2 * 2 * kMostHeads + h * 2 + d % 2] = q[d];
+      std::uint16_t* to = out + h * 2;
+      for (std::int64_t d = 0; d < args.dim; d += 2, to += 2 * kMostHeads) std::memcpy(to, q + d, 4);
     }
     out += args.dim * kMostHeads;
   }
@@ -295,13 +298,17 @@ void run_chunk(const ChunkJob& asked) {
   const std::int64_t unit = unit_of(deal.width), columns = columns_of(deal.width);
   const std::int64_t query_bytes = args.dim / 32 * kTileBytes;
   const std::int64_t tile = round_up(job.tile, unit);
-  const std::int64_t block_scores = tile * deal.width,
-                     block_weights = tile / kVisitRows * weight_bytes(deal.heads);
+  const std::int64_t block_scores = tile * deal.width, block_weights = columns * weight_bytes(deal.heads);
   const bool one_output = all_blocks == 1 && args.dim <= 128 && deal.width <= 8;
   const auto score = args.dim == 64    ? score_rows<2>
                      : args.dim == 96  ? score_rows<3>
                      : args.dim == 128 ? score_rows<4>
                                        : score_rows<0>;
+  const auto raise = deal.width == 4 ? raise_max<4> : deal.width == 8 ? raise_max<8> : raise_max<16>;
+  const auto weigh_unit = deal.width == 4 ? weigh<4> : deal.width == 8 ? weigh<8> : weigh<16>;
+  const auto lanes_of = [&](std::int64_t b) {
+    return Lanes{work.max + b * kMostHeads, work.sum + b * kMostHeads, job.acc + b * deal.heads * args.dim};
+  };
   const TileConfig scores_config = config_of_scores(deal), output_config = config_of_output(deal);
   Touch touch(job);
   touch.steps(kLead * touch.lines());
@@ -332,19 +339,19 @@ void run_chunk(const ChunkJob& asked) {
     for (std::int64_t b = 0; b < all_blocks; ++b) {
       float* const scores = work.scores + b * block_scores;
       mask_scores(scores, count, lanes_padded, deal.width);
-      const Lanes lanes{work.max + b * kMostHeads, work.sum + b * kMostHeads,
-                        job.acc + b * deal.heads * args.dim};
-      const auto weigh_width = deal.width == 4 ? weigh<4> : deal.width == 8 ? weigh<8> : weigh<16>;
-      weigh_width(scores, lanes_padded / unit, scale, deal.heads, args.dim, lanes,
-                  work.weights + b * block_weights);
+      raise(scores, lanes_padded / unit, scale, deal.heads, args.dim, lanes_of(b));
     }
     configure(output_config);
     for (std::int64_t visit = 0; visit < visits; ++visit) {
       for (std::int64_t b = 0; b < all_blocks; ++b) {
         const auto [rows, apart] =
             rows_of(args.v, args.v_seq_stride, args.v_head_stride, visit, b / deal.blocks);
-        add_rows(rows, apart, deal, args.dim,
-                 work.weights + b * block_weights + visit * weight_bytes(deal.heads),
+        char* const weights = work.weights + b * block_weights;
+        if (visit % columns == 0) {
+          weigh_unit(work.scores + b * block_scores + score_place(visit, deal.width), scale, deal.heads,
+                     lanes_of(b), weights);
+        }
+        add_rows(rows, apart, deal, args.dim, weights + visit % columns * weight_bytes(deal.heads),
                  job.acc + b * deal.heads * args.dim, !one_output || visit == 0,
                  !one_output || visit + 1 == visits, touch, b % deal.blocks == 0);
       }
@@ -357,6 +364,16 @@ void run_chunk(const ChunkJob& asked) {
     job.sum[h] = 0.0f;
     for (std::int64_t c = 0; c < columns; ++c) job.sum[h] += work.sum[lane + c * deal.width];
   }
+}
+
+// As float_to_bf16 (core/half.h), left in the upper half of each word.
+FDBENCH_AMX_CODE inline __m512i round_to_bf16(__m512 x) {
+  const __m512i bits = _mm512_castps_si512(x);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  const __m512i words = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
+  return _mm512_and_si512(words, _mm512_set1_epi32(static_cast<int>(0xffff0000u)));
 }
 
 FDBENCH_AMX_CODE void merge(const MergeJob& job) {
@@ -376,11 +393,20 @@ FDBENCH_AMX_CODE void merge(const MergeJob& job) {
       for (std::int64_t part = 0; part < 2; ++part) {
         const float* const acc = block + (part * deal.heads + h % deal.heads) * half;
         float* const row = job.row + part * half;
-        for (std::int64_t d = 0; d < half; ++d) row[d] += weight * acc[d];
+        for (std::int64_t d = 0; d < half; d += 16) {
+          const __m512 so_far = _mm512_loadu_ps(row + d);
+          _mm512_storeu_ps(row + d,
+                           _mm512_fmadd_ps(_mm512_set1_ps(weight), _mm512_loadu_ps(acc + d), so_far));
+        }
       }
     }
     auto* const o = static_cast<std::uint16_t*>(args.o) + h * args.o_head_stride;
-    for (std::int64_t d = 0; d < args.dim; ++d) o[d] = float_to_bf16(job.row[d % 2 * half + d / 2] / sum);
+    const __m512 by = _mm512_set1_ps(sum);
+    for (std::int64_t d = 0; d < half; d += 16) {
+      const __m512i even = round_to_bf16(_mm512_div_ps(_mm512_loadu_ps(job.row + d), by));
+      const __m512i odd = round_to_bf16(_mm512_div_ps(_mm512_loadu_ps(job.row + half + d), by));
+      _mm512_storeu_si512(o + 2 * d, _mm512_or_si512(odd, _mm512_srli_epi32(even, 16)));
+    }
     if (args.lse) args.lse[h] = (max + std::log2(sum)) * kLn2;
   }
 }
@@ -409,10 +435,9 @@ bool amx_applies(const DecodeArgs& args) {
   return args.dtype == Dtype::bf16 && group >= kLeastAmxGroup && group % deal_of(group).blocks == 0;
 }
 
-bool amx_pays(const DecodeArgs& args) {
-  constexpr std::int64_t kAlways = 8, kLeastBytes = std::int64_t{32} << 20;
-  const std::int64_t bytes = 2 * args.seq * args.kv_heads * args.dim * element_bytes(args.dtype);
-  return args.heads / args.kv_heads >= kAlways || bytes >= kLeastBytes;
+bool amx_pays(std::int64_t group, std::int64_t kv_bytes) {
+  constexpr std::int64_t kAlways = 8, kLeastBytes = std::int64_t{16} << 20;
+  return group >= kAlways || kv_bytes >= kLeastBytes;
 }
 
 SplitKvKernels split_kv_amx() {
@@ -431,7 +456,7 @@ bool amx_usable() {
 bool amx_applies(const DecodeArgs&) {
   return false;
 }
-bool amx_pays(const DecodeArgs&) {
+bool amx_pays(std::int64_t, std::int64_t) {
   return false;
 }
 SplitKvKernels split_kv_amx() {

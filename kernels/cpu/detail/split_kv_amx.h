@@ -21,8 +21,8 @@ bool amx_applies(const DecodeArgs& args);
 inline constexpr std::int64_t kLeastAmxGroup = 4;
 
 // Whether tiles are faster there than vectors. Cores take some 50 us to get up to speed on tiles: groups that
-// vectors nearly keep up with need as long a run.
-bool amx_pays(const DecodeArgs& args);
+// vectors nearly keep up with need as long a run. Bytes of K alone.
+bool amx_pays(std::int64_t group, std::int64_t kv_bytes);
 
 SplitKvKernels split_kv_amx();
 
