@@ -5,7 +5,8 @@
 // K [16 tokens, 32 dims] x Q^T, summed over dims. Softmax runs over a tile of tokens with heads, and several
 // tokens of few heads, as lanes. Weights are rounded to bf16 (their sum too is of the rounded ones),
 // transposed to [heads, tokens], and multiplied by V as it lies in memory. They are made just before the V
-// rows they weigh: in one go they would hold up the asking for rows.
+// rows they weigh: in one go they would hold up the asking for rows. A pair of dims of V shares a word: an
+// infinity or NaN in one makes the other NaN, too.
 #include "cpu/detail/split_kv_amx.h"
 
 #include <cstring>
