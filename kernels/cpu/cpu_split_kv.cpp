@@ -114,7 +114,8 @@ class SplitKv final : public Prepared {
 // least 32 tokens for each query head of a group, which keeps the partials (4 bytes a dim and query head,
 // against 4 for a token of K and V) within 3 % of the traffic, and 512 KiB of K and V, over which the start
 // of the streams is spread; and never fewer chunks than threads. Long chunks are rounded up to what matrix
-// tiles take at once where those are used; elsewhere that would only leave threads with unequal shares.
+// tiles take at once, where those would be used and every thread has so many chunks that shares stay even.
+// Machines without tiles plan alike.
 std::int64_t default_chunk(const Problem& problem, std::int64_t threads) {
   const auto ceil_div = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   const std::int64_t token = 2 * problem.kv_heads * problem.dim * element_bytes(problem.dtype);
@@ -122,8 +123,10 @@ std::int64_t default_chunk(const Problem& problem, std::int64_t threads) {
   const std::int64_t thrifty = std::max(32 * problem.group(), ceil_div(std::int64_t{512} << 10, token));
   const std::int64_t parallel = ceil_div(problem.seq, threads);
   const std::int64_t chunk = std::max<std::int64_t>(1, std::min(std::max(balanced, thrifty), parallel));
-  const bool tiles = cpu::amx_pays(problem.group(), problem.kv_bytes());
-  return tiles && chunk >= 128 ? cpu::whole_tile(chunk) : chunk;
+  const bool tiles =
+      cpu::amx_applies(problem.dtype, problem.group()) && cpu::amx_pays(problem.group(), problem.kv_bytes());
+  const std::int64_t whole = cpu::whole_tile(chunk);
+  return tiles && chunk >= 128 && ceil_div(problem.seq, whole) >= 8 * threads ? whole : chunk;
 }
 
 // Tokens whose scores are kept at once. Ungrouped: scores take a quarter of the first-level cache. Grouped

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -145,7 +146,9 @@ Exit execute(const DoctorFlags& flags, const std::vector<std::string>& argv) {
     for (const CLI::Option* option : flags.app->get_options()) {
       const bool of_noise = option->get_group() == "Shapes" || option->get_group() == "Variants" ||
                             option->check_name("--processes") || option->check_name("--gate");
-      if (of_noise && option->count() > 0)
+      // What came from the environment was not meant for this.
+      const bool typed = option->get_envname().empty() || !std::getenv(option->get_envname().c_str());
+      if (of_noise && typed && option->count() > 0)
         throw usage_error(option->get_name() + ": is of the noise floor, which --no-noise leaves out");
     }
   }

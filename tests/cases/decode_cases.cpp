@@ -178,7 +178,8 @@ void many_splits(const Rig& rig) {
 }
 
 void odd_groups(const Rig& rig) {
-  const std::int64_t head_counts[][2] = {{40, 8}, {24, 4}, {28, 4}, {64, 4}, {6, 2}, {7, 1}, {5, 1}, {3, 1}};
+  const std::int64_t head_counts[][2] = {{40, 8}, {24, 4}, {28, 4}, {64, 4}, {6, 2}, {7, 1},
+                                         {5, 1},  {3, 1},  {12, 1}, {20, 1}, {18, 2}};
   for (const auto& [heads, kv_heads] : head_counts) run(rig, problem_of(heads, kv_heads, 1000));
 }
 
@@ -221,6 +222,7 @@ void dims_and_dtypes(const Rig& rig) {
       run(rig, problem_of(8, 2, 777, dim, dtype));
       run(rig, problem_of(3, 3, 1300, dim, dtype));
       run(rig, problem_of(16, 1, 517, dim, dtype));
+      run(rig, problem_of(8, 1, 545, dim, dtype));
     }
   }
 }

@@ -1,6 +1,7 @@
 """doctor: what it says, the file it writes, and what compare makes of that."""
 
 import json
+import os
 import pathlib
 import unittest
 
@@ -57,6 +58,10 @@ class Doctor(CompareCase):
         for flag in (["--processes", "3"], ["--gate", "default"], ["--variant", "fake_candidate"]):
             with self.subTest(flag):
                 self.assert_one_line(fdbench("doctor", *flag, "--no-noise"), 2, flag[0], "--no-noise")
+        os.environ["FDBENCH_PROCESSES"] = "3"
+        self.addCleanup(os.environ.pop, "FDBENCH_PROCESSES")
+        result = fdbench("doctor", "--rounds", "6", "--fake", self.script("ok"), "--no-noise")
+        self.assertEqual(result.code, 0, result)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <limits>
 
 #include "cpu/detail/power_of_two.h"
 #include "cpu/detail/touch.h"
@@ -37,7 +38,8 @@ constexpr std::int64_t weight_bytes(std::int64_t heads) {
 FDBENCH_AMX_CODE inline __m512 powers_of_two(__m512 x) {
   constexpr float kSeries[4] = {0.69312419f, 0.24024099f, 0.055906425f, 0.0095828529f};
   const __m512 magic = _mm512_set1_ps(kRoundMagic);
-  const __m512 clamped = _mm512_max_ps(x, _mm512_set1_ps(kLeastPower));
+  // Of a NaN, max gives its second operand: NaN scores make NaN weights.
+  const __m512 clamped = _mm512_max_ps(_mm512_set1_ps(kLeastPower), x);
   const __m512 shifted = _mm512_add_ps(clamped, magic);
   const __m512 f = _mm512_sub_ps(clamped, _mm512_sub_ps(shifted, magic));
   __m512 p = _mm512_set1_ps(kSeries[3]);
@@ -93,11 +95,12 @@ struct Lanes {
 template <int width>
 FDBENCH_AMX_CODE void raise_max(const float* scores, std::int64_t units, float scale, std::int64_t heads,
                                 std::int64_t dim, const Lanes& lanes) {
-  __m512 greatest = _mm512_loadu_ps(scores);
+  // NaN scores are passed over (see powers_of_two); their weights tell.
+  __m512 greatest = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
   __m512 greatest_odd = greatest;
   for (std::int64_t i = 0; i < units * kVisitRows; i += 2) {
-    greatest = _mm512_max_ps(greatest, _mm512_loadu_ps(scores + i * kMostHeads));
-    greatest_odd = _mm512_max_ps(greatest_odd, _mm512_loadu_ps(scores + (i + 1) * kMostHeads));
+    greatest = _mm512_max_ps(_mm512_loadu_ps(scores + i * kMostHeads), greatest);
+    greatest_odd = _mm512_max_ps(_mm512_loadu_ps(scores + (i + 1) * kMostHeads), greatest_odd);
   }
   greatest = max_of_columns<width>(_mm512_max_ps(greatest, greatest_odd));
   const __m512 old_max = _mm512_loadu_ps(lanes.max);
@@ -129,7 +132,7 @@ FDBENCH_AMX_CODE void weigh(const float* scores, float scale, std::int64_t heads
   __m512i words[16];
   for (int i = 0; i < 16; ++i) {
     const __m512 power = powers_of_two(_mm512_fmsub_ps(_mm512_loadu_ps(scores + i * kMostHeads), by, max));
-    // To the nearest bf16; weights are never NaN unless an input was.
+    // To the nearest bf16.
     words[i] = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(power), half), high);
     total = _mm512_add_ps(total, _mm512_castsi512_ps(words[i]));
   }

@@ -84,9 +84,10 @@ bool force_simd_target(const std::string& name) {
 SplitKvKernels split_kv_kernels(const DecodeArgs& args) {
   if (forced == Forced::plain) return split_kv_plain();
   const std::int64_t kv_bytes = args.seq * args.kv_heads * args.dim * element_bytes(args.dtype);
-  const bool pays = amx_pays(args.heads / args.kv_heads, kv_bytes);
+  const std::int64_t group = args.heads / args.kv_heads;
+  const bool pays = amx_pays(group, kv_bytes);
   const bool tiles = forced == Forced::tiles || (forced == Forced::none && pays);
-  if (tiles && amx_usable() && amx_applies(args)) return split_kv_amx();
+  if (tiles && amx_usable() && amx_applies(args.dtype, group)) return split_kv_amx();
   return split_kv_simd();
 }
 

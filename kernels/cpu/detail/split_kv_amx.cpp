@@ -288,7 +288,7 @@ FDBENCH_AMX_CODE void add_rows(const char* v, std::int64_t row_bytes_apart, cons
 void run_chunk(const ChunkJob& asked) {
   ChunkJob job = asked;
   const DecodeArgs& args = *job.args;
-  job.tile = kMostTileTokens;
+  job.tile = kMostTileTokens;  // whatever the plan says, which is for vectors
   const Deal deal = deal_of(args.heads / args.kv_heads);
   const std::int64_t all_blocks = args.kv_heads * deal.blocks;
   const Work work = work_of(job, deal);
@@ -431,9 +431,8 @@ bool amx_usable() {
   return usable;
 }
 
-bool amx_applies(const DecodeArgs& args) {
-  const std::int64_t group = args.heads / args.kv_heads;
-  return args.dtype == Dtype::bf16 && group >= kLeastAmxGroup && group % deal_of(group).blocks == 0;
+bool amx_applies(Dtype dtype, std::int64_t group) {
+  return dtype == Dtype::bf16 && group >= kLeastAmxGroup && group % deal_of(group).blocks == 0;
 }
 
 bool amx_pays(std::int64_t group, std::int64_t kv_bytes) {
@@ -454,7 +453,7 @@ namespace fdbench::cpu {
 bool amx_usable() {
   return false;
 }
-bool amx_applies(const DecodeArgs&) {
+bool amx_applies(Dtype, std::int64_t) {
   return false;
 }
 bool amx_pays(std::int64_t, std::int64_t) {

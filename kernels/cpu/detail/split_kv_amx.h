@@ -17,7 +17,7 @@ namespace fdbench::cpu {
 bool amx_usable();
 
 // bf16, and query heads that share a KV head and can be dealt out in equal blocks of at most 16.
-bool amx_applies(const DecodeArgs& args);
+bool amx_applies(Dtype dtype, std::int64_t group);
 inline constexpr std::int64_t kLeastAmxGroup = 4;
 
 // Whether tiles are faster there than vectors. Cores take some 50 us to get up to speed on tiles: groups that

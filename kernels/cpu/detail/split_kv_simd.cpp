@@ -254,7 +254,8 @@ HWY_INLINE VF powers_of_two(VF x) {
   const DF df;
   const DU du;
   const VF least = hn::Set(df, kLeastPower);
-  const VF clamped = hn::Max(x, least);
+  const auto small = hn::Lt(x, least);
+  const VF clamped = hn::IfThenElse(small, least, x);  // not Max: NaN must stay
   const VF magic = hn::Set(df, kRoundMagic);
   const VF shifted = hn::Add(clamped, magic);
   const VF f = hn::Sub(clamped, hn::Sub(shifted, magic));
@@ -264,7 +265,7 @@ HWY_INLINE VF powers_of_two(VF x) {
   p = hn::MulAdd(p, f, hn::Set(df, 1.0f));
   const auto exponent = hn::ShiftLeft<23>(hn::BitCast(du, shifted));
   const VF scaled = hn::BitCast(df, hn::Add(hn::BitCast(du, p), exponent));
-  return hn::IfThenZeroElse(hn::Lt(x, least), scaled);
+  return hn::IfThenZeroElse(small, scaled);
 }
 
 // Scores to weights relative to the greatest score so far; what was summed before is rescaled to it.

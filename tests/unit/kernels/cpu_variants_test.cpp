@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <memory>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "backend/cpu/cpu_backend.h"
@@ -15,6 +18,7 @@
 #include "cpu/detail/power_of_two.h"
 #include "cpu/detail/rows.h"
 #include "cpu/detail/simd_targets.h"
+#include "cpu/detail/split_kv_amx.h"
 #include "cpu/detail/work_queue.h"
 
 namespace fdbench {
@@ -59,7 +63,7 @@ TuningPoint point(const char* axis, std::int64_t value) {
 }
 
 TEST(CpuPlans, EveryShapeKeepsEveryCoreBusyAndCoversItsTokens) {
-  for (const std::int64_t seq : {8, 100, 512, 1024, 8192, 131072, 1000003}) {
+  for (const std::int64_t seq : {8, 100, 512, 1024, 2048, 8192, 131072, 1000003}) {
     for (const auto& [heads, kv_heads] : {std::pair{32, 32}, {32, 8}, {64, 1}, {8, 1}, {1, 1}}) {
       const LaunchPlan plan = plan_of("cpu_split_kv", problem_of(heads, kv_heads, seq));
       EXPECT_EQ(plan.block.x, 8) << seq << " " << heads;
@@ -70,6 +74,18 @@ TEST(CpuPlans, EveryShapeKeepsEveryCoreBusyAndCoversItsTokens) {
       EXPECT_GT(plan.tile, 0);
     }
   }
+}
+
+TEST(CpuPlans, ChunksAreRoundedToMatrixTilesOnlyWhereThoseServe) {
+  if (!cpu::amx_applies(Dtype::bf16, 8)) GTEST_SKIP() << "built without matrix tiles";
+  const auto chunk = [](const Problem& problem) { return plan_of("cpu_split_kv", problem).chunk; };
+  EXPECT_EQ(chunk(problem_of(32, 8, 65536)), 528);
+  EXPECT_EQ(chunk(problem_of(32, 32, 65536)), 512);   // no group
+  EXPECT_EQ(chunk(problem_of(17, 1, 262144)), 2048);  // no equal blocks of heads
+  EXPECT_EQ(chunk(problem_of(8, 1, 2048)), 256);      // 8 threads would have 7 chunks and a rest
+  Problem fp16 = problem_of(32, 8, 65536);
+  fp16.dtype = Dtype::fp16;
+  EXPECT_EQ(chunk(fp16), 512);
 }
 
 TEST(CpuPlans, NothingOverflowsAtTwoToThe26Tokens) {
@@ -153,6 +169,40 @@ TEST(CpuOracle, NoKeysGiveZeroAndMinusInfinity) {
   variant("cpu_oracle").prepare(args, plan, eight_cores())->launch(context);
   EXPECT_EQ(o, std::vector<double>(8, 0.0));
   EXPECT_EQ(lse, std::vector<double>(2, -std::numeric_limits<double>::infinity()));
+}
+
+// A key that is read and should not be must not pass unseen: rows of NaN follow K in every validation.
+TEST(CpuSplitKv, AKeyOfNaNMakesEveryOutputNaN) {
+  const Problem problem = problem_of(8, 1, 600);
+  const LaunchPlan plan = plan_of("cpu_split_kv", problem, point("threads", 1));
+  std::vector<std::uint16_t> q(8 * 128, float_to_bf16(0.5f)), o(8 * 128);
+  std::vector<std::uint16_t> k(600 * 128, float_to_bf16(0.25f)), v = k;
+  std::vector<std::byte> scratch(static_cast<std::size_t>(plan.scratch_bytes) + 64);
+  DecodeArgs args = dense_args(problem);
+  args.q = q.data();
+  args.k = k.data();
+  args.v = v.data();
+  args.o = o.data();
+  void* aligned = scratch.data();
+  std::size_t room = scratch.size();
+  args.scratch = std::align(64, static_cast<std::size_t>(plan.scratch_bytes), aligned, room);
+  PinnedTeam team({0});
+  LaunchContext context;
+  context.team = &team;
+  for (const std::int64_t token : {0, 1, 15, 16, 255, 528, 599}) {
+    std::uint16_t& poisoned = k[static_cast<std::size_t>(token * 128 + 5)];
+    poisoned = 0x7fc0;
+    for (const std::string& target : cpu::simd_targets()) {
+      ASSERT_TRUE(cpu::force_simd_target(target));
+      std::fill(o.begin(), o.end(), std::uint16_t{0});
+      variant("cpu_split_kv").prepare(args, plan, eight_cores())->launch(context);
+      cpu::force_simd_target("");
+      EXPECT_TRUE(
+          std::all_of(o.begin(), o.end(), [](std::uint16_t x) { return std::isnan(bf16_to_float(x)); }))
+          << target << ", token " << token;
+    }
+    poisoned = float_to_bf16(0.25f);
+  }
 }
 
 // The roof may leave no byte out: its digest is the sum of all words, whatever the instruction set and tail.
