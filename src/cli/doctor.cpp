@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -14,6 +13,7 @@
 #include "cli/interrupt.h"
 #include "cli/machine_facts.h"
 #include "cli/measure_command.h"
+#include "cli/measure_options.h"
 #include "cli/run_info.h"
 #include "cli/say.h"
 #include "cli/shape_options.h"
@@ -146,9 +146,7 @@ Exit execute(const DoctorFlags& flags, const std::vector<std::string>& argv) {
     for (const CLI::Option* option : flags.app->get_options()) {
       const bool of_noise = option->get_group() == "Shapes" || option->get_group() == "Variants" ||
                             option->check_name("--processes") || option->check_name("--gate");
-      // What came from the environment was not meant for this.
-      const bool typed = option->get_envname().empty() || !std::getenv(option->get_envname().c_str());
-      if (of_noise && typed && option->count() > 0)
+      if (of_noise && was_typed(*option))
         throw usage_error(option->get_name() + ": is of the noise floor, which --no-noise leaves out");
     }
   }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 
 #include "cli/numbers.h"
@@ -83,6 +84,11 @@ bench::RunSettings MeasureOptions::settings() const {
   if (!budget.empty()) settings.budget_s = parse_positive("--budget", budget);
   if (!timeout.empty()) settings.silence_s = parse_positive("--timeout", timeout);
   return settings;
+}
+
+bool was_typed(const CLI::Option& option) {
+  return option.count() > 0 &&
+         (option.get_envname().empty() || std::getenv(option.get_envname().c_str()) == nullptr);
 }
 
 void OutputOptions::add_to(CLI::App& app) {

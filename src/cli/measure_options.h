@@ -7,7 +7,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace fdbench::cli {
 
@@ -24,6 +25,9 @@ struct MeasureOptions {
   // Throws Error (usage) for values that make no sense.
   bench::RunSettings settings() const;
 };
+
+// Given on the command line: what comes from the environment is not meant for one command.
+bool was_typed(const CLI::Option& option);
 
 struct OutputOptions {
   std::string json, csv, md, directory;

@@ -14,6 +14,7 @@
 #include "cli/build_info.h"
 #include "cli/commands.h"
 #include "cli/measure_command.h"
+#include "cli/measure_options.h"
 #include "cli/rules_header.h"
 #include "cli/rules_table.h"
 #include "cli/say.h"
@@ -198,9 +199,7 @@ std::FILE* report_stream(const RulesFlags& flags) {
 Exit from_files(const RulesFlags& flags) {
   for (const CLI::Option* option : flags.app->get_options()) {
     const std::string group = option->get_group();
-    if (option->count() == 0 || (group != "Shapes" && group != "Measuring")) continue;
-    // What came from the environment was not meant for this.
-    if (option->get_envname().empty() || std::getenv(option->get_envname().c_str()) == nullptr)
+    if (was_typed(*option) && (group == "Shapes" || group == "Measuring"))
       throw usage_error(option->get_name() + ": nothing is measured with --from; leave it out");
   }
   for (const auto& [flag, value] : {std::pair<const char*, const std::string&>{"--json", flags.output.json},

@@ -89,17 +89,21 @@ struct Work {
   std::uint16_t* tail = nullptr;  // [16, dim]: the last tokens, padded with zeros
 };
 
+// Floats of a tile's scores.
+std::int64_t scores_of_block(const Deal& deal) {
+  return round_up(kMostTileTokens, unit_of(deal.width)) * deal.width;
+}
+
 Work work_of(const ChunkJob& job, const Deal& deal) {
   Work work;
   const std::int64_t blocks = job.args->kv_heads * deal.blocks;
-  const std::int64_t tokens = round_up(job.tile, unit_of(deal.width));
   float* at = job.scores;
   const auto take = [&](std::int64_t floats) {
     float* const part = at;
     at += floats;
     return part;
   };
-  work.scores = take(blocks * tokens * deal.width);
+  work.scores = take(blocks * scores_of_block(deal));
   work.max = take(blocks * kMostHeads);
   work.sum = take(blocks * kMostHeads);
   work.weights =
@@ -285,10 +289,9 @@ FDBENCH_AMX_CODE void add_rows(const char* v, std::int64_t row_bytes_apart, cons
   }
 }
 
-void run_chunk(const ChunkJob& asked) {
-  ChunkJob job = asked;
+// job.tile is for vectors: a tile has kMostTileTokens.
+void run_chunk(const ChunkJob& job) {
   const DecodeArgs& args = *job.args;
-  job.tile = kMostTileTokens;  // whatever the plan says, which is for vectors
   const Deal deal = deal_of(args.heads / args.kv_heads);
   const std::int64_t all_blocks = args.kv_heads * deal.blocks;
   const Work work = work_of(job, deal);
@@ -298,8 +301,7 @@ void run_chunk(const ChunkJob& asked) {
   std::fill(job.acc, job.acc + args.heads * args.dim, 0.0f);
   const std::int64_t unit = unit_of(deal.width), columns = columns_of(deal.width);
   const std::int64_t query_bytes = args.dim / 32 * kTileBytes;
-  const std::int64_t tile = round_up(job.tile, unit);
-  const std::int64_t block_scores = tile * deal.width, block_weights = columns * weight_bytes(deal.heads);
+  const std::int64_t block_scores = scores_of_block(deal), block_weights = columns * weight_bytes(deal.heads);
   const bool one_output = all_blocks == 1 && args.dim <= 128 && deal.width <= 8;
   const auto score = args.dim == 64    ? score_rows<2>
                      : args.dim == 96  ? score_rows<3>
