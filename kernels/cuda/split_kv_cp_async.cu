@@ -38,6 +38,7 @@ constexpr int kMaxStages = 2;
 // Partners, two warps that share a unit, copy half of each tile.
 template <int kDim, int kPartners>
 struct CpAsyncLoader {
+  static constexpr bool kMeetsToWait = true;
   const __nv_bfloat16* base[2];  // K, V of this KV head
   std::int64_t seq_stride[2];
   std::uint32_t ring;  // shared address

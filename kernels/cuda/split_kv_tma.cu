@@ -43,6 +43,7 @@ using split::Params;
 // all lanes (the shuffle tells the compiler), and an elected lane needs no loop over lanes.
 template <int kDim>
 struct TmaLoader {
+  static constexpr bool kMeetsToWait = false;
   const CUtensorMap* maps[2];  // K, V
   unsigned char* ring;
   ptx::Mbarrier* full;  // K of stage s at 2 * s, V after it

@@ -169,12 +169,14 @@ void empty_split(const Rig& rig) {
 }
 
 void many_splits(const Rig& rig) {
-  const Problem problem = problem_of(16, 8, 4096);
-  std::vector<TuningPoint> tunings;
-  for (const std::int64_t splits : {1, 2, 3, 16, 17, 32, 64, 129, 256}) {
-    for (TuningPoint& tuning : cuts(rig.variant, problem.seq, splits)) tunings.push_back(std::move(tuning));
+  // The second: shares of unequal size, and more than 8 query heads a KV head.
+  for (const Problem& problem : {problem_of(16, 8, 4096), problem_of(16, 1, 4256)}) {
+    std::vector<TuningPoint> tunings;
+    for (const std::int64_t splits : {1, 2, 3, 16, 17, 32, 64, 129, 256}) {
+      for (TuningPoint& tuning : cuts(rig.variant, problem.seq, splits)) tunings.push_back(std::move(tuning));
+    }
+    run(rig, problem, {}, {}, true, tunings);
   }
-  run(rig, problem, {}, {}, true, tunings);
 }
 
 void odd_groups(const Rig& rig) {

@@ -24,16 +24,19 @@ struct WarpUnits {
   int first;
   int step;
   int count;
+  int most;  // units that a warp of this CTA takes: count or one more
   __device__ __forceinline__ int token(int i) const { return (first + i * step) * kUnitTokens; }
 };
 
 __device__ __forceinline__ WarpUnits warp_units(const Params& params, int split, int warp) {
   if (params.in_turn != 0) {
     const int first = warp * params.splits + split;
-    return {first, kWarps * params.splits, params.each + (first < params.rest ? 1 : 0)};
+    return {first, kWarps * params.splits, params.each + (first < params.rest ? 1 : 0),
+            params.each + (split < params.rest ? 1 : 0)};
   }
   const int units = params.each + (split < params.rest ? 1 : 0);
-  return {split * params.each + min(split, params.rest) + warp, kWarps, (units - warp + kWarps - 1) / kWarps};
+  return {split * params.each + min(split, params.rest) + warp, kWarps, (units - warp + kWarps - 1) / kWarps,
+          (units + kWarps - 1) / kWarps};
 }
 
 // What a warp does: `warp` of kWarps by units, and the query heads from row `first_row` of the block on.
@@ -62,7 +65,8 @@ __device__ __forceinline__ void sync_partners(int warp) {
 //   start()                  every stage that has a unit on its way; called first
 //   wait(stage, which)       until tile `which` (0 K, 1 V) of the stage is there, for all lanes
 //   refill(unit, stage, which)  unit's tile into the stage, which all lanes are done with
-//   turn(stage)              the next stage
+//   turn()                   the stages once more
+//   kMeetsToWait             whether wait() is a meeting of partners
 template <int kDim, int kMaxRows, Merge kMerge, class Loader>
 __device__ __forceinline__ void decode(const Params& params, const Block& block, unsigned char* smem,
                                        const WarpUnits& units, const WarpRole& role, Loader& loader) {
@@ -79,16 +83,13 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
       reinterpret_cast<ptx::Mbarrier*>(inbox.ml + params.meeting.parts * rows_of_piece<kDim>(params.meeting));
 
   device::QueryFragments<kDim, 1> query;
-  const auto load_query = [&] {
-    device::load_query(query,
-                       static_cast<const __nv_bfloat16*>(params.q) + block.first_head * params.q_head_stride,
-                       params.q_head_stride, role.first_row, block.rows, lane);
-  };
   loader.start();
-  load_query();
+  device::load_query(query,
+                     static_cast<const __nv_bfloat16*>(params.q) + block.first_head * params.q_head_stride,
+                     params.q_head_stride, role.first_row, block.rows, lane);
   sync_partners<kPartners>(role.warp);  // the loader's barriers are there for both
   if constexpr (kMerge == Merge::cluster) {
-    if (threadIdx.x == 0) open_inbox<kDim>(inbox_barrier, params, block);
+    if (threadIdx.x < 32) open_inbox<kDim>(inbox_barrier, params, block);
     __syncwarp();
     ptx::barrier_cluster_arrive_relaxed();
   } else if constexpr (kMerge != Merge::none) {
@@ -109,8 +110,9 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
     device::Scores<kTokenTiles, 1> s;
     loader.wait(stage, 0);
     device::score_tile<kDim, kTokenTiles, 1>(s, k_tile, query, lane);
-    // Without a refill nothing overwrites the tiles before the end.
-    const bool refills = i + params.stages < units.count;
+    // Without a refill nothing overwrites the tiles before the end. All warps agree on whether there is one:
+    // racecheck takes what __syncthreads orders for races where pairs of warps met unequally often before.
+    const bool refills = i + params.stages < units.most;
     if (refills) sync_partners<kPartners>(role.warp);  // K is free
     loader.refill(i + params.stages, stage, 0);
 
@@ -125,6 +127,13 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
     if (++stage == params.stages) {
       stage = 0;
       loader.turn();
+    }
+  }
+
+  if constexpr (kPartners > 1 && Loader::kMeetsToWait) {
+    if (units.count < units.most) {  // as often as the others
+      sync_partners<kPartners>(role.warp);
+      sync_partners<kPartners>(role.warp);
     }
   }
 

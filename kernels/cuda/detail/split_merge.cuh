@@ -80,16 +80,22 @@ __device__ __forceinline__ std::int64_t first_place(const Params& params, const 
 
 // Called when the kernel starts.
 //
-// One thread opens a cluster's inbox, before barrier_cluster_arrive_relaxed.
+// The first warp opens a cluster's inbox, before barrier_cluster_arrive_relaxed.
 template <int kDim>
 __device__ __forceinline__ void open_inbox(ptx::Mbarrier* barrier, const Params& params, const Block& block) {
   constexpr int kQuads = kDim / 4;
   const int quads = piece_of(params.meeting, block.split, block.rows * kQuads);
   const int rows = (quads + kQuads - 1) / kQuads;
-  ptx::mbarrier_init(barrier, 1);
-  ptx::fence_mbarrier_init();
-  ptx::mbarrier_arrive_expect_tx(barrier,
-                                 static_cast<std::uint32_t>((quads * 16 + rows * 8) * params.meeting.parts));
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(barrier, 1);
+    ptx::fence_mbarrier_init();
+  }
+  // For racecheck: it takes a uniform instruction, as this mbarrier.init may become, for lane 31's.
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_arrive_expect_tx(
+        barrier, static_cast<std::uint32_t>((quads * 16 + rows * 8) * params.meeting.parts));
+  }
 }
 
 // All threads: slots that this CTA will read, on their way into L2 while the tokens still come. Zeroed slots
