@@ -113,9 +113,9 @@ class SplitKv final : public Prepared {
 // About sixteen chunks a thread, so that one thread held up leaves little for the others to wait for; but at
 // least 32 tokens for each query head of a group, which keeps the partials (4 bytes a dim and query head,
 // against 4 for a token of K and V) within 3 % of the traffic, and 512 KiB of K and V, over which the start
-// of the streams is spread; and never fewer chunks than threads. Long chunks are rounded up to what matrix
-// tiles take at once, where those would be used and every thread has so many chunks that shares stay even.
-// Machines without tiles plan alike.
+// of the streams is spread; and no longer than a thread's even share. Long chunks are rounded up to what
+// matrix tiles take at once, where those would be used and every thread has so many chunks that shares stay
+// even. x86 machines without tiles plan alike.
 std::int64_t default_chunk(const Problem& problem, std::int64_t threads) {
   const auto ceil_div = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   const std::int64_t token = 2 * problem.kv_heads * problem.dim * element_bytes(problem.dtype);

@@ -42,8 +42,9 @@ std::vector<report::RuleChoice> rule_choices(const std::vector<ResultFile>& file
       for (const rules::SplitRule& rule : rules::split_rules()) {
         if (!rule.argument.empty() && !rule.default_argument) continue;
         rules::Split split = rules::find_split_rule(rule.name)(input);
-        // A kernel stages whole tiles: that is what it would run.
-        if (plan.tile > 0) split = rules::round_to_tile(split, map.problem.seq, plan.tile);
+        // A GPU kernel stages whole tiles: that is what it would run.
+        if (plan.tile > 0 && files[f].run.device.kind == BackendKind::cuda)
+          split = rules::round_to_tile(split, map.problem.seq, plan.tile);
         if (split.ok()) choices.push_back({f, map.variant, map.problem, std::string(rule.name), split.chunk});
       }
     }

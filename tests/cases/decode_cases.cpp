@@ -116,9 +116,11 @@ void one_key(const Rig& rig) {
 
 // With q = 0 every weight is equal: a tail mask that lets zero rows in shifts the mean.
 void tail_mean(const Rig& rig) {
-  for (const std::int64_t seq : {255, 256, 257}) {
-    run(rig, problem_of(8, 8, seq),
-        [](const Problem&, Tensors& host) { std::fill(host.q.begin(), host.q.end(), std::uint16_t{0}); });
+  for (const std::int64_t kv_heads : {8, 2, 1}) {
+    for (const std::int64_t seq : {255, 256, 257}) {
+      run(rig, problem_of(8, kv_heads, seq),
+          [](const Problem&, Tensors& host) { std::fill(host.q.begin(), host.q.end(), std::uint16_t{0}); });
+    }
   }
 }
 
@@ -152,13 +154,15 @@ void last_key(const Rig& rig) {
 }
 
 void poison_tail(const Rig& rig) {
-  for (const std::int64_t seq : {32, 48, 64, 96, 127}) run(rig, problem_of(8, 8, seq));
+  for (const std::int64_t kv_heads : {8, 2, 1}) {
+    for (const std::int64_t seq : {32, 48, 64, 96, 127}) run(rig, problem_of(8, kv_heads, seq));
+  }
 }
 
 // Cuts that leave a split with nothing to do, or a token.
 void empty_split(const Rig& rig) {
-  for (const std::int64_t seq : {320, 65}) {
-    const Problem problem = problem_of(4, 4, seq);
+  for (const Problem& problem :
+       {problem_of(4, 4, 320), problem_of(4, 4, 65), problem_of(4, 1, 320), problem_of(8, 1, 65)}) {
     std::vector<TuningPoint> tunings = {{}};
     if (has_axis(rig.variant, "splits")) tunings.push_back(point("splits", 4));
     for (const std::int64_t chunk : {64, 100, 128, 4096}) {
@@ -285,14 +289,17 @@ class Launches {
 };
 
 void repeat(const Rig& rig) {
-  const Problem problem = problem_of(32, 32, 8192);
-  const auto plan = planned(rig, problem, {});
-  if (!plan || !rig.variant.deterministic) return;
-  const bench::Inputs inputs(rig.backend, problem, 5);
-  Launches launches(rig, problem, inputs, *plan);
-  const Outcome first = launches.launch_on_poison();
-  for (int i = 1; i < 100; ++i) ASSERT_TRUE(launches.launch_on_poison() == first) << "launch " << i;
-  launches.expect_whole();
+  for (const std::int64_t kv_heads : {32, 8, 4}) {
+    const Problem problem = problem_of(32, kv_heads, 8192);
+    const auto plan = planned(rig, problem, {});
+    if (!plan || !rig.variant.deterministic) return;
+    SCOPED_TRACE(shape_id(problem));
+    const bench::Inputs inputs(rig.backend, problem, 5);
+    Launches launches(rig, problem, inputs, *plan);
+    const Outcome first = launches.launch_on_poison();
+    for (int i = 1; i < 100; ++i) ASSERT_TRUE(launches.launch_on_poison() == first) << "launch " << i;
+    launches.expect_whole();
+  }
 }
 
 // 1 to 9 tiles a chunk, tens of thousands of launches in all: no hang, no difference.
@@ -310,12 +317,14 @@ void pipeline(const Rig& rig) {
       const Outcome first = launches.launch_on_poison();
       for (int i = 0; i < 1000; ++i) launches.launch();
       EXPECT_TRUE(!rig.variant.deterministic || launches.outcome() == first);
+      EXPECT_TRUE(!rig.variant.deterministic || launches.launch_on_poison() == first)
+          << "the last wrote less";
       launches.expect_whole();
     }
   }
 }
 
-// Plans that alternate from launch to launch, each on scratch that the one before it left.
+// Plans that alternate from launch to launch, each on its scratch as its own last launch left it.
 void merge_stress(const Rig& rig) {
   for (const std::int64_t heads : {1, 3, 8, 64}) {
     const Problem problem = problem_of(heads, 1, 264);
@@ -335,6 +344,8 @@ void merge_stress(const Rig& rig) {
     }
     for (std::size_t i = 0; i < plans.size(); ++i) {
       EXPECT_TRUE(!rig.variant.deterministic || plans[i]->outcome() == first[i]) << "heads " << heads;
+      EXPECT_TRUE(!rig.variant.deterministic || plans[i]->launch_on_poison() == first[i])
+          << "heads " << heads << ": the last wrote less";
       plans[i]->expect_whole();
     }
   }

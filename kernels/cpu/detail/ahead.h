@@ -29,8 +29,6 @@ class Ahead {
     begin_pass();
   }
 
-  std::int64_t steps_of_pass() const { return quarter_ * args_.kv_heads; }
-
   void steps(std::int64_t count) {
     for (; count > 0; --count) step();
   }

@@ -49,6 +49,12 @@ FDBENCH_AMX_CODE inline __m512 powers_of_two(__m512 x) {
   return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), exponent));
 }
 
+// As subtrahend (power_of_two.h).
+FDBENCH_AMX_CODE inline __m512 subtrahends(__m512 max) {
+  const __m512 nothing = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(max, nothing, _CMP_NEQ_UQ), max);
+}
+
 // 16 x 16 words, in place.
 FDBENCH_AMX_CODE inline void transpose(__m512i (&r)[16]) {
   __m512i s[16];
@@ -98,15 +104,17 @@ FDBENCH_AMX_CODE void raise_max(const float* scores, std::int64_t units, float s
   // NaN scores are passed over (see powers_of_two); their weights tell.
   __m512 greatest = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
   __m512 greatest_odd = greatest;
+  const __m512 by = _mm512_set1_ps(scale);  // before the maximum: it may be negative
   for (std::int64_t i = 0; i < units * kVisitRows; i += 2) {
-    greatest = _mm512_max_ps(_mm512_loadu_ps(scores + i * kMostHeads), greatest);
-    greatest_odd = _mm512_max_ps(_mm512_loadu_ps(scores + (i + 1) * kMostHeads), greatest_odd);
+    greatest = _mm512_max_ps(_mm512_mul_ps(_mm512_loadu_ps(scores + i * kMostHeads), by), greatest);
+    greatest_odd =
+        _mm512_max_ps(_mm512_mul_ps(_mm512_loadu_ps(scores + (i + 1) * kMostHeads), by), greatest_odd);
   }
   greatest = max_of_columns<width>(_mm512_max_ps(greatest, greatest_odd));
-  const __m512 old_max = _mm512_loadu_ps(lanes.max);
-  const __m512 new_max = _mm512_max_ps(old_max, _mm512_mul_ps(greatest, _mm512_set1_ps(scale)));
+  const __m512 old_max = subtrahends(_mm512_loadu_ps(lanes.max));
+  const __m512 new_max = _mm512_max_ps(old_max, greatest);
   if (!_mm512_cmp_ps_mask(new_max, old_max, _CMP_GT_OQ)) return;
-  const __m512 factor = powers_of_two(_mm512_sub_ps(old_max, new_max));
+  const __m512 factor = powers_of_two(_mm512_sub_ps(old_max, subtrahends(new_max)));
   float factors[kMostHeads];
   _mm512_storeu_ps(factors, factor);
   _mm512_storeu_ps(lanes.sum, _mm512_mul_ps(_mm512_loadu_ps(lanes.sum), factor));
@@ -126,7 +134,7 @@ template <int width>
 FDBENCH_AMX_CODE void weigh(const float* scores, float scale, std::int64_t heads, const Lanes& lanes,
                             char* weights) {
   constexpr int columns = static_cast<int>(columns_of(width));
-  const __m512 by = _mm512_set1_ps(scale), max = _mm512_loadu_ps(lanes.max);
+  const __m512 by = _mm512_set1_ps(scale), max = subtrahends(_mm512_loadu_ps(lanes.max));
   const __m512i half = _mm512_set1_epi32(0x8000), high = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
   __m512 total = _mm512_loadu_ps(lanes.sum);
   __m512i words[16];

@@ -4,6 +4,8 @@
 // products would cost a microcode trap each.
 #pragma once
 
+#include <limits>
+
 #include "core/half.h"
 
 namespace fdbench::cpu {
@@ -31,6 +33,12 @@ inline float power_of_two(float x) {
   // The low bits of `shifted` hold the integer in two's complement.
   const float scaled = bits_float(float_bits(p) + (float_bits(shifted) << 23));
   return x < kLeastPower ? 0.0f : scaled;
+}
+
+// What to subtract from scores whose maximum is max: 0 where no score is finite, so that -inf - max stays
+// -inf.
+inline float subtrahend(float max) {
+  return max == -std::numeric_limits<float>::infinity() ? 0.0f : max;
 }
 
 }  // namespace fdbench::cpu

@@ -25,10 +25,13 @@ ReadBytes read_bytes_simd();
 
 namespace {
 
-std::vector<std::string> vector_targets() {
-  hwy::SetSupportedTargetsForTest(0);
-  std::vector<std::string> names;
-  for (const auto target : hwy::SupportedAndGeneratedTargets()) names.emplace_back(hwy::TargetName(target));
+// Asked once, before one is forced.
+const std::vector<std::string>& vector_targets() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const auto target : hwy::SupportedAndGeneratedTargets()) all.emplace_back(hwy::TargetName(target));
+    return all;
+  }();
   return names;
 }
 

@@ -6,7 +6,7 @@
 // tokens of few heads, as lanes. Weights are rounded to bf16 (their sum too is of the rounded ones),
 // transposed to [heads, tokens], and multiplied by V as it lies in memory. They are made just before the V
 // rows they weigh: in one go they would hold up the asking for rows. A pair of dims of V shares a word: an
-// infinity or NaN in one makes the other NaN, too.
+// infinity or NaN in one makes the other NaN, too. Tiles take subnormal bf16 (below 2^-126) for 0.
 #include "cpu/detail/split_kv_amx.h"
 
 #include <cstring>
@@ -232,11 +232,12 @@ void pad_tail(const char* rows, std::int64_t row_bytes_apart, std::int64_t count
     std::memcpy(tail + t * dim, rows + t * row_bytes_apart, static_cast<std::size_t>(dim * 2));
 }
 
-// Scores of padding count for nothing.
-void mask_scores(float* scores, std::int64_t count, std::int64_t padded, std::int64_t width) {
+// Scores of padding, yet to be scaled, count for nothing.
+void mask_scores(float* scores, float scale, std::int64_t count, std::int64_t padded, std::int64_t width) {
+  const float masked = std::copysign(std::numeric_limits<float>::infinity(), -scale);
   for (std::int64_t t = count; t < padded; ++t) {
     float* const at = scores + score_place(t / kVisitRows, width) + t % kVisitRows * kMostHeads;
-    std::fill(at, at + width, -std::numeric_limits<float>::infinity());
+    std::fill(at, at + width, masked);
   }
 }
 
@@ -295,7 +296,8 @@ void run_chunk(const ChunkJob& job) {
   const Deal deal = deal_of(args.heads / args.kv_heads);
   const std::int64_t all_blocks = args.kv_heads * deal.blocks;
   const Work work = work_of(job, deal);
-  const float scale = args.scale * kLog2E;
+  // The least there is for 0: scores then differ by nothing, and masked ones stay infinite.
+  const float scale = args.scale == 0.0f ? std::numeric_limits<float>::min() : args.scale * kLog2E;
   std::fill(work.max, work.max + all_blocks * kMostHeads, -std::numeric_limits<float>::infinity());
   std::fill(work.sum, work.sum + all_blocks * kMostHeads, 0.0f);
   std::fill(job.acc, job.acc + args.heads * args.dim, 0.0f);
@@ -341,7 +343,7 @@ void run_chunk(const ChunkJob& job) {
     }
     for (std::int64_t b = 0; b < all_blocks; ++b) {
       float* const scores = work.scores + b * block_scores;
-      mask_scores(scores, count, lanes_padded, deal.width);
+      mask_scores(scores, scale, count, lanes_padded, deal.width);
       raise(scores, lanes_padded / unit, scale, deal.heads, args.dim, lanes_of(b));
     }
     configure(output_config);
@@ -389,7 +391,7 @@ FDBENCH_AMX_CODE void merge(const MergeJob& job) {
     float sum = 0.0f;
     std::fill(job.row, job.row + args.dim, 0.0f);
     for (std::int64_t s = 0; s < job.splits; ++s) {
-      const float weight = power_of_two(job.max[s * args.heads + h] - max);
+      const float weight = power_of_two(job.max[s * args.heads + h] - subtrahend(max));
       sum += weight * job.sum[s * args.heads + h];
       // Even dims, then odd ones, as Lanes::acc has them.
       const float* const block = job.acc + (s * args.heads + h / deal.heads * deal.heads) * args.dim;

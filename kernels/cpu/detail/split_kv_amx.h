@@ -3,8 +3,8 @@
 
 #include "cpu/detail/split_kv.h"
 
-// Compilers know the instructions from GCC 11 and Clang 12 on.
-#if defined(__x86_64__) && defined(__linux__) && \
+// Not with FDBENCH_SIMD=OFF. Compilers know the instructions from GCC 11 and Clang 12 on.
+#if defined(FDBENCH_HAVE_HIGHWAY) && defined(__x86_64__) && defined(__linux__) && \
     (__GNUC__ >= 11 || (defined(__clang__) && __clang_major__ >= 12))
 #define FDBENCH_CPU_AMX 1
 #else

@@ -59,7 +59,8 @@ void update_softmax(const ChunkJob& job, std::int64_t count) {
       for (std::int64_t d = 0; d < args.dim; ++d) job.acc[h * args.dim + d] *= factor;
       job.max[h] = max;
     }
-    for (std::int64_t t = 0; t < count; ++t) scores[t] = power_of_two(scores[t] - max);
+    const float base = subtrahend(max);
+    for (std::int64_t t = 0; t < count; ++t) scores[t] = power_of_two(scores[t] - base);
     float sum = 0.0f;
     for (std::int64_t t = 0; t < count; ++t) sum += scores[t];
     job.sum[h] += sum;
@@ -115,7 +116,7 @@ void merge(const MergeJob& job) {
     float sum = 0.0f;
     std::fill(job.row, job.row + args.dim, 0.0f);
     for (std::int64_t s = 0; s < job.splits; ++s) {
-      const float weight = power_of_two(job.max[s * args.heads + h] - max);
+      const float weight = power_of_two(job.max[s * args.heads + h] - subtrahend(max));
       sum += weight * job.sum[s * args.heads + h];
       const float* const acc = job.acc + (s * args.heads + h) * args.dim;
       for (std::int64_t d = 0; d < args.dim; ++d) job.row[d] += weight * acc[d];

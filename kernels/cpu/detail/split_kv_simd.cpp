@@ -60,8 +60,22 @@ HWY_INLINE VF load_half(const std::uint16_t* from) {
     if constexpr (half == 0) return hn::BitCast(df, hn::ShiftLeft<16>(words));
     return hn::BitCast(df, hn::And(words, hn::Set(du, 0xffff0000u)));
   } else {
+#if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE2
+    // As fp16_value (rows.h): Highway's own, where there is no instruction, takes infinity and NaN for
+    // numbers.
+    const DU du;
+    const hn::Rebind<std::uint16_t, DF> dh;
+    const auto bits = hn::PromoteTo(du, hn::LoadU(dh, from + half * kN));
+    const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(du, 0x7fffu)));
+    const auto scaled = hn::BitCast(du, hn::Mul(hn::BitCast(df, magnitude), hn::Set(df, 0x1p112f)));
+    const auto special =
+        hn::IfThenElseZero(hn::Gt(magnitude, hn::Set(du, (0x7c00u << 13) - 1)), hn::Set(du, 0x7f800000u));
+    const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(du, 0x8000u)));
+    return hn::BitCast(df, hn::Or(hn::Or(scaled, special), sign));
+#else
     const hn::Rebind<hwy::float16_t, DF> dh;
     return hn::PromoteTo(df, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(from) + half * kN));
+#endif
   }
 }
 
@@ -288,8 +302,9 @@ void update_softmax(const ChunkJob& job, std::int64_t count) {
       job.max[h] = max;
     }
     VF sum = hn::Zero(df);
+    const VF base = hn::Set(df, subtrahend(max));
     for (std::int64_t t = 0; t < padded; t += kN) {
-      const VF weight = powers_of_two(hn::Sub(hn::LoadU(df, scores + t), hn::Set(df, max)));
+      const VF weight = powers_of_two(hn::Sub(hn::LoadU(df, scores + t), base));
       hn::StoreU(weight, df, scores + t);
       sum = hn::Add(sum, weight);
     }
@@ -382,7 +397,7 @@ void merge(const MergeJob& job) {
     float sum = 0.0f;
     std::fill(job.row, job.row + args.dim, 0.0f);
     for (std::int64_t s = 0; s < job.splits; ++s) {
-      const float weight = power_of_two(job.max[s * args.heads + h] - max);
+      const float weight = power_of_two(job.max[s * args.heads + h] - subtrahend(max));
       sum += weight * job.sum[s * args.heads + h];
       const float* const acc = job.acc + (s * args.heads + h) * args.dim;
       for (std::int64_t d = 0; d < args.dim; d += kN) {

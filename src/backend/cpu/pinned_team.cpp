@@ -24,17 +24,18 @@ void relax() {
 }
 
 // Waits until `word` is not `old`; returns what it became.
-std::uint32_t await_change(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
+template <class Word>
+Word await_change(const std::atomic<Word>& word, Word old) {
   const auto give_up = std::chrono::steady_clock::now() + kSpin;
   do {
     for (int i = 0; i < 64; ++i) {
-      const std::uint32_t now = word.load(std::memory_order_acquire);
+      const Word now = word.load(std::memory_order_acquire);
       if (now != old) return now;
       relax();
     }
   } while (std::chrono::steady_clock::now() < give_up);
   for (;;) {
-    const std::uint32_t now = word.load(std::memory_order_acquire);
+    const Word now = word.load(std::memory_order_acquire);
     if (now != old) return now;
     word.wait(old, std::memory_order_acquire);
   }
@@ -84,8 +85,8 @@ void PinnedTeam::run_erased(int threads, void (*call)(void*, int), void* object)
     call_ = call;
     object_ = object;
     running_.store(static_cast<std::uint32_t>(threads) - 1, std::memory_order_relaxed);
-    const std::uint32_t job = (ticket_.load(std::memory_order_relaxed) >> 16) + 1;
-    ticket_.store((job << 16) | static_cast<std::uint32_t>(threads), std::memory_order_release);
+    const std::uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 16) + 1;
+    ticket_.store((job << 16) | static_cast<std::uint64_t>(threads), std::memory_order_release);
     ticket_.notify_all();
   }
   call(object, 0);
@@ -97,7 +98,7 @@ void PinnedTeam::run_erased(int threads, void (*call)(void*, int), void* object)
 
 void PinnedTeam::work(int rank, int cpu) {
   pin({cpu});
-  std::uint32_t seen = 0x0000ffffu;
+  std::uint64_t seen = 0x0000ffffu;
   for (;;) {
     seen = await_change(ticket_, seen);
     const int threads = static_cast<int>(seen & 0xffffu);

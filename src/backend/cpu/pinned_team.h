@@ -35,10 +35,10 @@ class PinnedTeam final : public ThreadTeam {
   // Written by rank 0 while no worker runs; read by workers of the job that `ticket_` announced.
   void (*call_)(void*, int) = nullptr;
   void* object_ = nullptr;
-  // High half: job number; low half: its threads, 0 to stop. One word, so that a worker that has no part in a
-  // job learns so without touching call_ and object_, which may already be the next job's. A number that
-  // wraps is harmless: only a worker without a part can sleep through a job.
-  alignas(64) std::atomic<std::uint32_t> ticket_{0x0000ffffu};
+  // From bit 16 on: job number; below: its threads, 0 to stop. One word, so that a worker that has no part in
+  // a job learns so without touching call_ and object_, which may already be the next job's. Numbers don't
+  // come round again: a worker without a part may sleep through any number of jobs.
+  alignas(64) std::atomic<std::uint64_t> ticket_{0x0000ffffu};
   alignas(64) std::atomic<std::uint32_t> running_{0};  // workers of the present job that have not finished
   std::vector<std::thread> workers_;
 };

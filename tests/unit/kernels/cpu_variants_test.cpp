@@ -88,6 +88,18 @@ TEST(CpuPlans, ChunksAreRoundedToMatrixTilesOnlyWhereThoseServe) {
   EXPECT_EQ(chunk(fp16), 512);
 }
 
+TEST(CpuPlans, EveryDimAndTypeIsTaken) {
+  for (const char* name : {"cpu_split_kv", "cpu_three_pass"}) {
+    for (const std::int64_t dim : {64, 96, 128, 192, 256}) {
+      for (const Dtype dtype : {Dtype::bf16, Dtype::fp16}) {
+        Problem problem = problem_of(32, 8, 1000, dim);
+        problem.dtype = dtype;
+        EXPECT_EQ(refusal_of(name, problem), "");
+      }
+    }
+  }
+}
+
 TEST(CpuPlans, NothingOverflowsAtTwoToThe26Tokens) {
   const Problem problem = problem_of(64, 64, std::int64_t{1} << 26);
   const LaunchPlan split = plan_of("cpu_split_kv", problem);
@@ -171,37 +183,101 @@ TEST(CpuOracle, NoKeysGiveZeroAndMinusInfinity) {
   EXPECT_EQ(lse, std::vector<double>(2, -std::numeric_limits<double>::infinity()));
 }
 
+// cpu_split_kv on tensors of its own, one thread.
+struct SplitKvRun {
+  Problem problem;
+  TuningPoint tuning = point("threads", 1);
+  std::vector<std::uint16_t> q, k, v, o;
+
+  explicit SplitKvRun(const Problem& shape)
+      : problem(shape),
+        q(static_cast<std::size_t>(shape.q_elements()), round_to(shape.dtype, 0.5f)),
+        k(static_cast<std::size_t>(shape.kv_elements()), round_to(shape.dtype, 0.25f)),
+        v(k),
+        o(q.size()) {}
+
+  void on(const std::string& target) {
+    const LaunchPlan plan = plan_of("cpu_split_kv", problem, tuning);
+    std::vector<std::byte> scratch(static_cast<std::size_t>(plan.scratch_bytes) + 64);
+    DecodeArgs args = dense_args(problem);
+    args.q = q.data();
+    args.k = k.data();
+    args.v = v.data();
+    args.o = o.data();
+    void* aligned = scratch.data();
+    std::size_t room = scratch.size();
+    args.scratch = std::align(64, static_cast<std::size_t>(plan.scratch_bytes), aligned, room);
+    PinnedTeam team({0});
+    LaunchContext context;
+    context.team = &team;
+    std::fill(o.begin(), o.end(), std::uint16_t{0});
+    ASSERT_TRUE(cpu::force_simd_target(target));
+    variant("cpu_split_kv").prepare(args, plan, eight_cores())->launch(context);
+    cpu::force_simd_target("");
+  }
+};
+
 // A key that is read and should not be must not pass unseen: rows of NaN follow K in every validation.
 TEST(CpuSplitKv, AKeyOfNaNMakesEveryOutputNaN) {
-  const Problem problem = problem_of(8, 1, 600);
-  const LaunchPlan plan = plan_of("cpu_split_kv", problem, point("threads", 1));
-  std::vector<std::uint16_t> q(8 * 128, float_to_bf16(0.5f)), o(8 * 128);
-  std::vector<std::uint16_t> k(600 * 128, float_to_bf16(0.25f)), v = k;
-  std::vector<std::byte> scratch(static_cast<std::size_t>(plan.scratch_bytes) + 64);
-  DecodeArgs args = dense_args(problem);
-  args.q = q.data();
-  args.k = k.data();
-  args.v = v.data();
-  args.o = o.data();
-  void* aligned = scratch.data();
-  std::size_t room = scratch.size();
-  args.scratch = std::align(64, static_cast<std::size_t>(plan.scratch_bytes), aligned, room);
-  PinnedTeam team({0});
-  LaunchContext context;
-  context.team = &team;
-  for (const std::int64_t token : {0, 1, 15, 16, 255, 528, 599}) {
-    std::uint16_t& poisoned = k[static_cast<std::size_t>(token * 128 + 5)];
-    poisoned = 0x7fc0;
-    for (const std::string& target : cpu::simd_targets()) {
-      ASSERT_TRUE(cpu::force_simd_target(target));
-      std::fill(o.begin(), o.end(), std::uint16_t{0});
-      variant("cpu_split_kv").prepare(args, plan, eight_cores())->launch(context);
-      cpu::force_simd_target("");
-      EXPECT_TRUE(
-          std::all_of(o.begin(), o.end(), [](std::uint16_t x) { return std::isnan(bf16_to_float(x)); }))
-          << target << ", token " << token;
+  for (const Dtype dtype : {Dtype::bf16, Dtype::fp16}) {
+    Problem problem = problem_of(8, 1, 600);
+    problem.dtype = dtype;
+    SplitKvRun run(problem);
+    for (const std::int64_t token : {0, 1, 15, 16, 255, 528, 599}) {
+      std::uint16_t& poisoned = run.k[static_cast<std::size_t>(token * 128 + 5)];
+      poisoned = 0x7fc0;
+      for (const std::string& target : cpu::simd_targets()) {
+        run.on(target);
+        EXPECT_TRUE(std::all_of(run.o.begin(), run.o.end(),
+                                [&](std::uint16_t x) {
+                                  return std::isnan(dtype == Dtype::bf16 ? bf16_to_float(x)
+                                                                         : fp16_to_float(x));
+                                }))
+            << target << ", token " << token << ", " << to_string(dtype);
+      }
+      poisoned = round_to(dtype, 0.25f);
     }
-    poisoned = float_to_bf16(0.25f);
+  }
+}
+
+// Keys that score -inf weigh nothing, whether others share their chunk or not.
+TEST(CpuSplitKv, ChunksThatScoreMinusInfinityWeighNothing) {
+  for (const std::int64_t chunk : {1, 16, 600}) {
+    SplitKvRun run(problem_of(8, 1, 600));
+    run.tuning.set("chunk", chunk);
+    for (const std::int64_t token : {0, 1, 2, 100, 599}) {
+      run.k[static_cast<std::size_t>(token * 128 + 5)] = 0xff80;
+      std::fill_n(run.v.begin() + token * 128, 128, float_to_bf16(7.0f));
+    }
+    for (const std::string& target : cpu::simd_targets()) {
+      run.on(target);
+      for (const std::uint16_t x : run.o) ASSERT_EQ(bf16_to_float(x), 0.25f) << target << ", chunk " << chunk;
+    }
+  }
+}
+
+// The first key lies against the queries, the last along them: a negative scale prefers that one, 0 none.
+TEST(CpuSplitKv, AnyScaleIsTaken) {
+  for (const std::int64_t seq : {5, 600}) {
+    for (const float scale : {-1.0f, 0.0f, 1.0f}) {
+      Problem problem = problem_of(8, 1, seq);
+      problem.scale = scale;
+      SplitKvRun run(problem);
+      for (std::int64_t t = 0; t < seq; ++t) {
+        for (std::int64_t d = 0; d < 128; ++d) {
+          const auto at = static_cast<std::size_t>(t * 128 + d);
+          run.k[at] = float_to_bf16(t == 0 ? -1.0f : t == seq - 1 ? 1.0f : 0.0f);
+          run.v[at] = float_to_bf16(t == 0 ? 3.0f : t == seq - 1 ? 5.0f : 1.0f);
+        }
+      }
+      const float mean = (3.0f + 5.0f + static_cast<float>(seq - 2)) / static_cast<float>(seq);
+      const float expected = scale < 0.0f ? 3.0f : scale > 0.0f ? 5.0f : mean;
+      for (const std::string& target : cpu::simd_targets()) {
+        run.on(target);
+        for (const std::uint16_t x : run.o)
+          ASSERT_NEAR(bf16_to_float(x), expected, 0.01f) << target << ", scale " << scale << ", " << seq;
+      }
+    }
   }
 }
 
@@ -218,6 +294,48 @@ TEST(CpuRead, DigestIsTheSumOfEveryWord) {
     }
     cpu::force_simd_target("");
   }
+}
+
+TEST(CpuRead, EveryWordOfKAndVIsRead) {
+  const Problem problem = problem_of(32, 3, 1237, 96);  // no whole number of blocks
+  std::vector<std::uint64_t> k(static_cast<std::size_t>(problem.kv_bytes() / 8)), v(k.size());
+  for (std::size_t i = 0; i < k.size(); ++i) {
+    const auto random = philox4x32(static_cast<std::uint32_t>(i), 0, 0, 0, 7, 0).w;
+    k[i] = random[0] * 0x100000001ull;
+    v[i] = random[1] * 0x100000001ull;
+  }
+  std::uint64_t digest = 0;
+  DecodeArgs args = dense_args(problem);
+  args.k = k.data();
+  args.v = v.data();
+  args.scratch = &digest;
+  LaunchPlan plan = plan_of("cpu_read", problem);
+  ASSERT_EQ(plan.scratch_bytes, 8);
+  plan.block.x = 2;
+  PinnedTeam team({0, 0});
+  LaunchContext context;
+  context.team = &team;
+  const auto prepared = variant("cpu_read").prepare(args, plan, eight_cores());
+  for (int launch = 0; launch < 2; ++launch) {
+    prepared->launch(context);
+    EXPECT_EQ(digest, std::accumulate(k.begin(), k.end(), std::uint64_t{0}) +
+                          std::accumulate(v.begin(), v.end(), std::uint64_t{0}));
+    digest = 0;
+  }
+}
+
+// Each has code of its own, and forcing one gives it. Highway's SCALAR is the plain loops.
+TEST(SimdTargets, EachForcesItsOwnCode) {
+  DecodeArgs args = dense_args(problem_of(8, 1, 600));
+  std::vector<void (*)(const cpu::ChunkJob&)> kernels;
+  for (const std::string& target : cpu::simd_targets()) {
+    if (target == "SCALAR") continue;
+    ASSERT_TRUE(cpu::force_simd_target(target));
+    kernels.push_back(cpu::split_kv_kernels(args).run_chunk);
+  }
+  cpu::force_simd_target("");
+  for (std::size_t i = 0; i < kernels.size(); ++i)
+    EXPECT_EQ(std::count(kernels.begin(), kernels.end(), kernels[i]), 1) << i;
 }
 
 TEST(SimdTargets, OnlyWhatThisMachineRunsCanBeForced) {
