@@ -111,7 +111,7 @@ FDBENCH_AMX_CODE void raise_max(const float* scores, std::int64_t units, float s
         _mm512_max_ps(_mm512_mul_ps(_mm512_loadu_ps(scores + (i + 1) * kMostHeads), by), greatest_odd);
   }
   greatest = max_of_columns<width>(_mm512_max_ps(greatest, greatest_odd));
-  const __m512 old_max = subtrahends(_mm512_loadu_ps(lanes.max));
+  const __m512 old_max = _mm512_loadu_ps(lanes.max);
   const __m512 new_max = _mm512_max_ps(old_max, greatest);
   if (!_mm512_cmp_ps_mask(new_max, old_max, _CMP_GT_OQ)) return;
   const __m512 factor = powers_of_two(_mm512_sub_ps(old_max, subtrahends(new_max)));
