@@ -297,7 +297,8 @@ void repeat(const Rig& rig) {
     const bench::Inputs inputs(rig.backend, problem, 5);
     Launches launches(rig, problem, inputs, *plan);
     const Outcome first = launches.launch_on_poison();
-    for (int i = 1; i < 100; ++i) ASSERT_TRUE(launches.launch_on_poison() == first) << "launch " << i;
+    const int count = kv_heads == 32 ? 100 : 20;  // minutes under the address sanitizer
+    for (int i = 1; i < count; ++i) ASSERT_TRUE(launches.launch_on_poison() == first) << "launch " << i;
     launches.expect_whole();
   }
 }

@@ -300,9 +300,9 @@ TEST(CpuRead, EveryWordOfKAndVIsRead) {
   const Problem problem = problem_of(32, 3, 1237, 96);  // no whole number of blocks
   std::vector<std::uint64_t> k(static_cast<std::size_t>(problem.kv_bytes() / 8)), v(k.size());
   for (std::size_t i = 0; i < k.size(); ++i) {
-    const auto random = philox4x32(static_cast<std::uint32_t>(i), 0, 0, 0, 7, 0).w;
-    k[i] = random[0] * 0x100000001ull;
-    v[i] = random[1] * 0x100000001ull;
+    const auto random = philox4x32(static_cast<std::uint32_t>(i), 0, 0, 0, 7, 0);
+    k[i] = random.w[0] * 0x100000001ull;
+    v[i] = random.w[1] * 0x100000001ull;
   }
   std::uint64_t digest = 0;
   DecodeArgs args = dense_args(problem);
