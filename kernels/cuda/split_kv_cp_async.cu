@@ -97,7 +97,7 @@ template <int kDim, int kMaxRows, Merge kMerge>
 __global__ void __launch_bounds__(split::threads_for(kMaxRows), 1)
     split_kv_cp_async_kernel(const __grid_constant__ Params params) {
   extern __shared__ __align__(128) unsigned char smem[];
-  const split::Block block = split::this_block(params, kMaxRows);
+  const split::Block block = split::this_block(params);
   const split::WarpRole role = split::warp_role();
   const split::WarpUnits units = split::warp_units(params, block.split, role.warp);
   CpAsyncLoader<kDim, kMaxRows / device::kHeadsPerTile> loader = {
@@ -131,16 +131,16 @@ KernelPointer kernel_for(Merge merge) {
   throw Error(Exit::failed, "split_kv_cp_async has no clusters");
 }
 
-KernelPointer kernel_for(std::int64_t dim, std::int64_t group, Merge merge) {
-  if (dim == 64) return split::max_rows(group) == 8 ? kernel_for<64, 8>(merge) : kernel_for<64, 16>(merge);
-  return split::max_rows(group) == 8 ? kernel_for<128, 8>(merge) : kernel_for<128, 16>(merge);
+KernelPointer kernel_for(std::int64_t dim, std::int64_t rows, Merge merge) {
+  if (dim == 64) return split::kernel_rows(rows) == 8 ? kernel_for<64, 8>(merge) : kernel_for<64, 16>(merge);
+  return split::kernel_rows(rows) == 8 ? kernel_for<128, 8>(merge) : kernel_for<128, 16>(merge);
 }
 
 class PreparedSplitKvCpAsync final : public Prepared {
  public:
   PreparedSplitKvCpAsync(const DecodeArgs& args, const LaunchPlan& plan, Merge merge,
                          const DeviceInfo& device)
-      : launch_(reinterpret_cast<const void*>(kernel_for(args.dim, args.heads / args.kv_heads, merge)), plan,
+      : launch_(reinterpret_cast<const void*>(kernel_for(args.dim, split::rows_of(args, plan), merge)), plan,
                 device),
         params_(split::make_params(args, plan, merge)) {}
 

@@ -179,6 +179,14 @@ void many_splits(const Rig& rig) {
     for (const std::int64_t splits : {1, 2, 3, 16, 17, 32, 64, 129, 256}) {
       for (TuningPoint& tuning : cuts(rig.variant, problem.seq, splits)) tunings.push_back(std::move(tuning));
     }
+    // Of query heads in several blocks, of one size and not; groups of 2 have but one.
+    for (const std::int64_t row_blocks : {2, 3, 4}) {
+      for (const std::int64_t splits : {1, 8, 17, 32}) {
+        if (!has_axis(rig.variant, "row_blocks")) break;
+        tunings.push_back(point("splits", splits));
+        tunings.back().set("row_blocks", row_blocks);
+      }
+    }
     run(rig, problem, {}, {}, true, tunings);
   }
 }

@@ -177,6 +177,9 @@ TEST_F(CudaStressTest, Merge) {
         const Problem problem = problem_of(heads, kv_heads, 64 * splits - 5);
         if (has_axis(*variant, "splits")) {
           add_merges(*variant, problem, point({{"splits", splits}}), cases);
+          if (has_axis(*variant, "row_blocks") && splits % 8 == 0) {
+            add_merges(*variant, problem, point({{"splits", splits}, {"row_blocks", 2}}), cases);
+          }
         } else if (has_axis(*variant, "chunk")) {
           add_merges(*variant, problem, point({{"chunk", 64}}), cases);
         } else {

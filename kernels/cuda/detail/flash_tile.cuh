@@ -185,14 +185,15 @@ __device__ __forceinline__ std::uint32_t swizzled(std::uint32_t token, std::uint
   return (piece / 8) * half_bytes<kTokenTiles>() + token * 128 + (((piece % 8) ^ (token % 8)) * 16);
 }
 
-template <int kDim, int kTokenTiles, int kHeadTiles>
-__device__ __forceinline__ void score_tile(Scores<kTokenTiles, kHeadTiles>& s, std::uint32_t k_tile,
-                                           const QueryFragments<kDim, kHeadTiles>& query, int lane) {
+template <int kDim, int kTokenTiles>
+using TileFragments = std::uint32_t[kTokenTiles][kDim / 16][4];
+
+template <int kDim, int kTokenTiles>
+__device__ __forceinline__ void load_keys(TileFragments<kDim, kTokenTiles>& a, std::uint32_t k_tile,
+                                          int lane) {
   // Matrices 0 to 3: tokens 0-7, tokens 8-15, then the same of the next 8 dimensions.
   const std::uint32_t row =
       lane_row(k_tile, static_cast<std::uint32_t>(lane) % 16, static_cast<std::uint32_t>(lane) / 16);
-  // All loads before the first product: with one warp a scheduler nothing else hides what a load takes.
-  std::uint32_t a[kTokenTiles][kDim / 16][4];
 #pragma unroll
   for (int t = 0; t < kTokenTiles; ++t) {
 #pragma unroll
@@ -200,6 +201,28 @@ __device__ __forceinline__ void score_tile(Scores<kTokenTiles, kHeadTiles>& s, s
       ptx::ldmatrix_x4(a[t][k], piece_of_row<kTokenTiles>(row, t, k));
     }
   }
+}
+
+template <int kDim, int kTokenTiles>
+__device__ __forceinline__ void load_values(TileFragments<kDim, kTokenTiles>& a, std::uint32_t v_tile,
+                                            int lane) {
+  // Transposed matrices 0 to 3: dimensions 0-7, dimensions 8-15, then the same of the next 8 tokens.
+  const std::uint32_t row =
+      lane_row(v_tile, static_cast<std::uint32_t>(lane) % 8 + static_cast<std::uint32_t>(lane) / 16 * 8,
+               static_cast<std::uint32_t>(lane) / 8 % 2);
+#pragma unroll
+  for (int t = 0; t < kTokenTiles; ++t) {
+#pragma unroll
+    for (int d = 0; d < kDim / 16; ++d) {
+      ptx::ldmatrix_x4_trans(a[t][d], piece_of_row<kTokenTiles>(row, t, d));
+    }
+  }
+}
+
+template <int kDim, int kTokenTiles, int kHeadTiles>
+__device__ __forceinline__ void score_tile(Scores<kTokenTiles, kHeadTiles>& s,
+                                           const TileFragments<kDim, kTokenTiles>& a,
+                                           const QueryFragments<kDim, kHeadTiles>& query) {
   float part[kTokenTiles][2][kHeadTiles][4] = {};  // two chains of products each: half the latency
 #pragma unroll
   for (int k = 0; k < kDim / 16; ++k) {
@@ -222,20 +245,9 @@ __device__ __forceinline__ void score_tile(Scores<kTokenTiles, kHeadTiles>& s, s
 }
 
 template <int kDim, int kTokenTiles, int kHeadTiles>
-__device__ __forceinline__ void accumulate_tile(FlashState<kDim, kHeadTiles>& state, std::uint32_t v_tile,
-                                                const Weights<kTokenTiles, kHeadTiles>& p, int lane) {
-  // Transposed matrices 0 to 3: dimensions 0-7, dimensions 8-15, then the same of the next 8 tokens.
-  const std::uint32_t row =
-      lane_row(v_tile, static_cast<std::uint32_t>(lane) % 8 + static_cast<std::uint32_t>(lane) / 16 * 8,
-               static_cast<std::uint32_t>(lane) / 8 % 2);
-  std::uint32_t a[kTokenTiles][kDim / 16][4];
-#pragma unroll
-  for (int t = 0; t < kTokenTiles; ++t) {
-#pragma unroll
-    for (int d = 0; d < kDim / 16; ++d) {
-      ptx::ldmatrix_x4_trans(a[t][d], piece_of_row<kTokenTiles>(row, t, d));
-    }
-  }
+__device__ __forceinline__ void accumulate_tile(FlashState<kDim, kHeadTiles>& state,
+                                                const TileFragments<kDim, kTokenTiles>& a,
+                                                const Weights<kTokenTiles, kHeadTiles>& p) {
 #pragma unroll
   for (int t = 0; t < kTokenTiles; ++t) {
 #pragma unroll

@@ -109,21 +109,25 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
     const std::uint32_t k_tile = ptx::shared_address(ring) + static_cast<std::uint32_t>(stage * 2 * kTile);
     device::Scores<kTokenTiles, 1> s;
     loader.wait(stage, 0);
-    device::score_tile<kDim, kTokenTiles, 1>(s, k_tile, query, lane);
+    device::TileFragments<kDim, kTokenTiles> k;
+    device::load_keys<kDim, kTokenTiles>(k, k_tile, lane);
     // Without a refill nothing overwrites the tiles before the end. All warps agree on whether there is one:
     // racecheck takes what __syncthreads orders for races where pairs of warps met unequally often before.
     const bool refills = i + params.stages < units.most;
     if (refills) sync_partners<kPartners>(role.warp);  // K is free
     loader.refill(i + params.stages, stage, 0);
+    device::score_tile<kDim, kTokenTiles, 1>(s, k, query);
 
     device::scale_and_mask<kTokenTiles, 1>(s, params.scale_log2, params.seq - units.token(i), lane);
     device::Weights<kTokenTiles, 1> p;
     device::weigh<kDim, kTokenTiles, 1>(p, s, state, i == 0);
 
     loader.wait(stage, 1);
-    device::accumulate_tile<kDim, kTokenTiles, 1>(state, k_tile + kTile, p, lane);
+    device::TileFragments<kDim, kTokenTiles> v;
+    device::load_values<kDim, kTokenTiles>(v, k_tile + kTile, lane);
     if (refills) sync_partners<kPartners>(role.warp);  // V is free
     loader.refill(i + params.stages, stage, 1);
+    device::accumulate_tile<kDim, kTokenTiles, 1>(state, v, p);
     if (++stage == params.stages) {
       stage = 0;
       loader.turn();

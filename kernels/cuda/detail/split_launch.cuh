@@ -16,9 +16,14 @@
 
 namespace fdbench::split {
 
+// Query heads of a block, at most.
+inline std::int64_t rows_of(const DecodeArgs& args, const LaunchPlan& plan) {
+  return Cut{plan.splits, Merge::none, plan.grid.z}.rows(args.heads / args.kv_heads);
+}
+
 inline Params make_params(const DecodeArgs& args, const LaunchPlan& plan, Merge merge) {
   const std::int64_t group = args.heads / args.kv_heads;
-  const Pieces made = pieces(args.kv_heads, group, args.dim, {plan.splits, merge});
+  const Pieces made = pieces(args.kv_heads, group, args.dim, {plan.splits, merge, plan.grid.z});
   const std::int64_t units = (args.seq + kUnitTokens - 1) / kUnitTokens;
   Params params;
   const bool in_turn = deals_in_turn(args.kv_heads);
@@ -28,6 +33,7 @@ inline Params make_params(const DecodeArgs& args, const LaunchPlan& plan, Merge 
   params.in_turn = in_turn ? 1 : 0;
   params.stages = static_cast<std::int32_t>(plan.stages);
   params.group = static_cast<std::int32_t>(group);
+  params.rows = made.rows;
   params.seq = static_cast<std::int32_t>(args.seq);
   params.splits = static_cast<std::int32_t>(plan.splits);
   params.meeting = made.meeting;

@@ -22,9 +22,11 @@ FDBENCH_HOST_DEVICE constexpr int tile_bytes(int dim) {
 
 inline constexpr int kSlotBytes = 16 + 8;  // in global memory: four sums, and (m, l)
 
-// Query heads a CTA takes.
-constexpr int max_rows(std::int64_t group) {
-  return group <= 8 ? 8 : 16;
+inline constexpr int kMaxRows = 16;  // query heads a CTA takes, at most
+
+// Which kernel takes `rows` query heads a CTA: the one made for 8 or for 16.
+constexpr int kernel_rows(std::int64_t rows) {
+  return rows <= 8 ? 8 : 16;
 }
 // And its threads: a warp for each 8 query heads of a unit.
 FDBENCH_HOST_DEVICE constexpr int threads_for(int rows) {

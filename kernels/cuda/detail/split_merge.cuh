@@ -39,11 +39,11 @@ struct Block {
   std::int64_t index;  // over all KV heads
 };
 
-__device__ __forceinline__ Block this_block(const Params& params, int max_rows) {
-  const int part = static_cast<int>(blockIdx.z) * max_rows;
+__device__ __forceinline__ Block this_block(const Params& params) {
+  const int part = static_cast<int>(blockIdx.z) * params.rows;
   Block block;
   block.first_head = static_cast<int>(blockIdx.y) * params.group + part;
-  block.rows = min(params.group - part, max_rows);
+  block.rows = min(params.group - part, params.rows);
   block.split = static_cast<int>(blockIdx.x);
   block.index = std::int64_t{blockIdx.y} * gridDim.z + blockIdx.z;
   return block;

@@ -21,7 +21,7 @@ struct Meeting {
   std::int32_t lanes_log2 = 0;
 };
 
-// A unit is what a warp takes at a time, 32 tokens. A block is up to 8 or 16 query heads of a KV head. A quad
+// A unit is what a warp takes at a time, 32 tokens. A block is up to 16 query heads of a KV head. A quad
 // is four dimensions of one query head's output; a block's quads are numbered head by head. The grid is
 // (splits, KV heads, blocks of a KV head).
 //
@@ -34,6 +34,7 @@ struct Params {
   std::int32_t in_turn = 0;  // see split_body.cuh
   std::int32_t stages = 1;   // K and V tiles a warp keeps in flight
   std::int32_t group = 1;    // query heads a KV head
+  std::int32_t rows = 1;     // of a block, at most
   std::int32_t seq = 0;
   std::int32_t splits = 1;
   Meeting meeting;

@@ -4,6 +4,7 @@
 // Axes, each the plan's to choose when absent:
 //   splits   CTAs a head; contiguous ranges of 32-token units that differ by at most one
 //   merge    how they meet (split_params.h)
+//   row_blocks  CTAs that share out a KV head's query heads; each reads all tokens of its split
 //   stages   K and V tiles of 32 tokens that each of a CTA's four warps keeps in flight
 #pragma once
 
@@ -52,7 +53,13 @@ constexpr KernelResources resources(std::string_view kernel, int cc, int dynamic
 inline constexpr std::int64_t kMaxSplits = 4096;
 inline constexpr std::int64_t kMaxAtOnce = 128;  // slots that 32 lanes load before they use the first
 inline constexpr std::int64_t kMaxStages = 8;
+inline constexpr std::int64_t kMaxGridYz = 65535;
 
+inline constexpr Axis kRowBlocks = {
+    "row_blocks",
+    "CTAs that share out a KV head's query heads, 4 to 16 each; by the plan's cost model when absent, as few "
+    "as possible with splits",
+    1, kMaxGridYz};
 inline constexpr Axis kTmaAxes[] = {
     {"splits", "CTAs a head; by the plan's cost model when absent", 1, kMaxSplits},
     {"merge",
@@ -62,24 +69,27 @@ inline constexpr Axis kTmaAxes[] = {
      0, 3},
     {"stages", "32-token tiles of K and of V that each of 4 warps keeps in flight; 1 or 2 when absent", 1,
      kMaxStages},
+    kRowBlocks,
 };
 inline constexpr Axis kCpAsyncAxes[] = {
     {"splits", "CTAs a head; by the plan's cost model when absent", 1, kMaxSplits},
     {"merge", "0 none (one split), 1 last_cta, 2 shared (all CTAs resident); the cheapest when absent", 0, 2},
     {"stages", "32-token tiles of K and of V that each of 4 warps keeps in flight; 1 or 2 when absent", 1, 2},
+    kRowBlocks,
 };
 
 // How a head is cut and meets again.
 struct Cut {
   std::int64_t splits = 1;
   Merge merge = Merge::none;
-  std::int64_t cluster() const { return merge == Merge::cluster ? splits : 1; }  // CTAs
+  std::int64_t row_blocks = 1;  // of a KV head
+  std::int64_t rows(std::int64_t group) const { return (group + row_blocks - 1) / row_blocks; }  // at most
+  std::int64_t cluster() const { return merge == Merge::cluster ? splits : 1; }                  // CTAs
 };
 
 // What follows from it: see split_params.h and split_merge.cuh.
 struct Pieces {
-  int rows = 0;        // query heads a block, at most
-  int row_blocks = 0;  // blocks of a KV head
+  int rows = 0;  // query heads a block, at most
   Meeting meeting;
   int inbox_slots = 0;  // of a CTA
   int inbox_rows = 0;
@@ -88,8 +98,7 @@ struct Pieces {
 
 inline constexpr std::int64_t kMaxSeq =
     (std::int64_t{1} << 31) - 1 - 2 * kUnitTokens;  // coordinates are 32 bits
-inline constexpr std::int64_t kMaxGridYz = 65535;
-inline constexpr std::int64_t kMaxCluster = 16;  // above 8 the kernel asks for it
+inline constexpr std::int64_t kMaxCluster = 16;     // above 8 the kernel asks for it
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -99,8 +108,13 @@ inline std::int64_t units_of(const Problem& problem) {
   return ceil_div(problem.seq, kUnitTokens);
 }
 
-inline std::int64_t blocks_of(const Problem& problem) {
-  return problem.kv_heads * ceil_div(problem.group(), max_rows(problem.group()));
+// Blocks that a KV head's query heads can be shared out to. Each reads the KV head's tokens, all but one from
+// L2; fewer than 4 query heads a block have not been worth that anywhere.
+inline std::int64_t least_row_blocks(std::int64_t group) {
+  return ceil_div(group, kMaxRows);
+}
+inline std::int64_t most_row_blocks(std::int64_t group) {
+  return std::max(least_row_blocks(group), std::min(ceil_div(group, 4), kMaxGridYz));
 }
 
 // Clusters are placed within a GPC, whose multiprocessors they rarely divide: on an H200 (132) 30 clusters of
@@ -145,12 +159,11 @@ inline Meeting meeting_of(std::int64_t quads, std::int64_t owners, std::int64_t 
 
 inline Pieces pieces(std::int64_t kv_heads, std::int64_t group, std::int64_t dim, const Cut& cut) {
   Pieces made;
-  made.rows = static_cast<int>(std::min<std::int64_t>(group, max_rows(group)));
-  made.row_blocks = static_cast<int>(ceil_div(group, max_rows(group)));
-  const int threads = threads_for(max_rows(group));
+  made.rows = static_cast<int>(cut.rows(group));
+  const int threads = threads_for(kernel_rows(made.rows));
   const std::int64_t row_quads = dim / 4;
   const std::int64_t quads = made.rows * row_quads;
-  const std::int64_t blocks = kv_heads * made.row_blocks;
+  const std::int64_t blocks = kv_heads * cut.row_blocks;
   const auto rows_of = [&](const Meeting& meeting) {
     return std::max<std::int64_t>(1, (std::int64_t{1} << meeting.piece_log2) / row_quads);
   };
@@ -180,13 +193,13 @@ inline Pieces pieces(std::int64_t kv_heads, std::int64_t group, std::int64_t dim
 
 inline std::int64_t smem_of(const Problem& problem, const Cut& cut, std::int64_t stages) {
   const Pieces made = pieces(problem.kv_heads, problem.group(), problem.dim, cut);
-  return dynamic_smem(static_cast<int>(problem.dim), max_rows(problem.group()), stages, made.inbox_slots,
+  return dynamic_smem(static_cast<int>(problem.dim), kernel_rows(made.rows), stages, made.inbox_slots,
                       made.inbox_rows);
 }
 
-inline std::int64_t ctas_per_sm(const DeviceInfo& device, std::int64_t group, std::int64_t smem) {
+inline std::int64_t ctas_per_sm(const DeviceInfo& device, std::int64_t rows, std::int64_t smem) {
   return rules::occupancy({.regs_per_thread = kRegisters,
-                           .threads = threads_for(max_rows(group)),
+                           .threads = threads_for(kernel_rows(rows)),
                            .static_smem = 0,
                            .dynamic_smem = smem},
                           device)
@@ -215,7 +228,7 @@ inline std::optional<std::string> unsupported(const Kernel& kernel, const Proble
     return name + " numbers tokens in 32 bits: at most " + std::to_string(kMaxSeq) + ", not " +
            std::to_string(problem.seq);
   }
-  const std::int64_t row_blocks = ceil_div(problem.group(), max_rows(problem.group()));
+  const std::int64_t row_blocks = least_row_blocks(problem.group());
   if (problem.kv_heads > kMaxGridYz || row_blocks > kMaxGridYz) {
     return name + " puts KV heads and blocks of their query heads in the grid's y and z: at most " +
            std::to_string(kMaxGridYz) + ", not " + std::to_string(problem.kv_heads) + " and " +
@@ -232,13 +245,14 @@ inline double predicted_us(const Problem& problem, const DeviceInfo& device, con
                            std::int64_t stages) {
   // What a multiprocessor takes, by query heads and stages; all together 95 % of what the memory gives, or as
   // much a multiprocessor as on the H200 where the device does not say; and a GPC 22 % of that.
-  const bool wide = problem.group() > 8;
+  const std::int64_t most_rows = cut.rows(problem.group());
+  const bool wide = most_rows > 8;
   const double sm_bytes_per_us =
       stages >= 2 && cut.merge != Merge::none ? (wide ? 95e3 : 114e3) : (wide ? 91e3 : 96e3);
   const double memory = device.bandwidth_datasheet.value_or(device.sms * 36.4e9) * 0.95e-6;
   const double gpc = memory * 0.2225;
   const bool clusters = cut.merge == Merge::cluster;
-  const std::int64_t blocks = blocks_of(problem);
+  const std::int64_t blocks = problem.kv_heads * cut.row_blocks;
   const std::int64_t ctas = blocks * cut.splits;
   const std::int64_t room = std::max<std::int64_t>(1, clusters ? cluster_ctas(device) : device.sms);
   const double units = static_cast<double>(ceil_div(units_of(problem), cut.splits));
@@ -246,8 +260,11 @@ inline double predicted_us(const Problem& problem, const DeviceInfo& device, con
   const double total_bytes = 2.0 * static_cast<double>(problem.kv_bytes());
   double by_sm = static_cast<double>(ceil_div(ctas, room)) * cta_bytes / sm_bytes_per_us;
   if (cut.merge == Merge::none) by_sm *= 1.21;  // nothing else hides the first copies
-  double by_memory = total_bytes / memory;
-  if (clusters) by_memory = std::max(by_memory, total_bytes / (static_cast<double>(blocks) * gpc));
+  // Bytes that several blocks read come from L2, 1.4 times as fast.
+  const double row_blocks = static_cast<double>(cut.row_blocks);
+  double by_memory = total_bytes * std::max(1.0, row_blocks / 1.4) / memory;
+  if (clusters)
+    by_memory = std::max(by_memory, total_bytes * row_blocks / (static_cast<double>(blocks) * gpc));
   // Both multiprocessors of half of the pairs: 4 % slower than one of each (32/32 from 8192 tokens on).
   if (clusters && cut.splits == 2) by_memory *= 1.04;
   // The larger, and more than it where the two are close.
@@ -255,8 +272,14 @@ inline double predicted_us(const Problem& problem, const DeviceInfo& device, con
   double load = std::pow(std::pow(by_sm, kSharp) + std::pow(by_memory, kSharp), 1.0 / kSharp);
   // CTAs that share a multiprocessor finish after those that have one to themselves.
   if (ctas > room) load *= 1.09;
+  // Scoring and merging that nothing hides, beyond what 4 query heads take.
+  if (wide) {
+    load += 0.6;
+  } else if (most_rows > 4) {
+    load += 0.1;
+  }
 
-  const double rows = static_cast<double>(std::min<std::int64_t>(problem.group(), max_rows(problem.group())));
+  const double rows = static_cast<double>(most_rows);
   const double parts = static_cast<double>(cut.splits);
   // Splits that the pieces of the output do not divide by leave some owners more than others.
   const double uneven = (cut.splits & (cut.splits - 1)) == 0 ? 0.0 : 0.3;
@@ -280,6 +303,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   const std::optional<std::int64_t> splits_asked = tuning.get("splits");
   const std::optional<std::int64_t> merge_asked = tuning.get("merge");
   const std::optional<std::int64_t> stages_asked = tuning.get("stages");
+  const std::optional<std::int64_t> row_blocks_asked = tuning.get("row_blocks");
   const auto outside = [&](const std::optional<std::int64_t>& value, std::int64_t lowest,
                            std::int64_t highest) { return value && (*value < lowest || *value > highest); };
   const auto takes = [&](std::int64_t lowest, std::int64_t highest, const char* what, std::int64_t asked) {
@@ -291,10 +315,14 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   if (outside(merge_asked, 0, last_merge)) return takes(0, last_merge, "as merge", *merge_asked);
   if (outside(stages_asked, 1, kernel.max_stages))
     return takes(1, kernel.max_stages, "stages", *stages_asked);
+  const std::int64_t least_blocks = least_row_blocks(problem.group());
+  const std::int64_t most_blocks = most_row_blocks(problem.group());
+  if (outside(row_blocks_asked, least_blocks, most_blocks))
+    return takes(least_blocks, most_blocks, "row blocks here", *row_blocks_asked);
   if (device.sms < 1) return Unsupported{name + " needs the number of multiprocessors, not given"};
 
-  const std::int64_t blocks = blocks_of(problem);
   const std::int64_t units = units_of(problem);
+  const auto blocks_of = [&](const Cut& cut) { return problem.kv_heads * cut.row_blocks; };
   const std::int64_t most_smem = std::min(device.smem_per_block, device.smem_per_sm - 1024);
 
   // As asked; else two where each CTA then has a multiprocessor of its own and a warp has three units or
@@ -303,7 +331,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   // 0.4 % (32/32, 32768).
   const auto stages_for = [&](const Cut& cut) {
     if (stages_asked) return *stages_asked;
-    const std::int64_t ctas = blocks * cut.splits;
+    const std::int64_t ctas = blocks_of(cut) * cut.splits;
     const std::int64_t room = cut.merge == Merge::cluster ? cluster_ctas(device) : device.sms;
     const std::int64_t warp_units = ceil_div(ceil_div(units, cut.splits), kWarps);
     const bool two = kernel.max_stages >= 2 && ctas <= room && warp_units > 2 &&
@@ -333,9 +361,9 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
     }
     if (cut.merge == Merge::shared) {
       if (!device.cooperative_launch) return with + "needs cooperative launches, which this device has not";
-      const std::int64_t room = device.sms * ctas_per_sm(device, problem.group(), smem);
-      if (blocks * cut.splits > room) {
-        return with + "needs all CTAs resident: " + std::to_string(blocks * cut.splits) +
+      const std::int64_t room = device.sms * ctas_per_sm(device, cut.rows(problem.group()), smem);
+      if (blocks_of(cut) * cut.splits > room) {
+        return with + "needs all CTAs resident: " + std::to_string(blocks_of(cut) * cut.splits) +
                " are asked for, and this device holds " + std::to_string(room);
       }
     }
@@ -343,24 +371,36 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   };
 
   // One split, the cluster sizes, and what fills the machine once: exactly, and as the powers of two below.
-  std::vector<std::int64_t> tried = {1, 16, 8, 4, 2};
-  const std::int64_t full = std::min(device.sms / std::max<std::int64_t>(1, blocks), kMaxAtOnce);
-  const std::int64_t power =
-      full < 1 ? 0 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(full)));
-  for (const std::int64_t splits : {power, power / 2, power / 4, full}) tried.push_back(splits);
-  if (splits_asked) tried = {*splits_asked};
+  const auto splits_for = [&](std::int64_t row_blocks) -> std::vector<std::int64_t> {
+    if (splits_asked) return {*splits_asked};
+    const std::int64_t blocks = std::max<std::int64_t>(1, problem.kv_heads * row_blocks);
+    const std::int64_t full = std::min(device.sms / blocks, kMaxAtOnce);
+    const std::int64_t power =
+        full < 1 ? 0 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(full)));
+    return {1, 16, 8, 4, 2, power, power / 2, power / 4, full};
+  };
+  // Of 16, 8 and 4 query heads. With splits asked for a point keeps the meaning that it had before row blocks
+  // could be chosen.
+  const std::int64_t halves = std::clamp(ceil_div(problem.group(), 8), least_blocks, most_blocks);
+  std::vector<std::int64_t> shared_out = {least_blocks, halves, most_blocks};
+  if (splits_asked) shared_out = {least_blocks};
+  if (row_blocks_asked) shared_out = {*row_blocks_asked};
+  std::vector<std::pair<std::int64_t, std::int64_t>> tried;  // row blocks, splits
+  for (const std::int64_t row_blocks : shared_out) {
+    for (const std::int64_t splits : splits_for(row_blocks)) tried.emplace_back(row_blocks, splits);
+  }
 
   double best_us = std::numeric_limits<double>::infinity();
   Cut best;
   std::string why;
-  for (const std::int64_t splits : tried) {
+  for (const auto& [row_blocks, splits] : tried) {
     if (splits < 1 || (!splits_asked && splits > 1 && splits > units)) continue;
     for (const Merge merge : {Merge::none, Merge::cluster, Merge::shared, Merge::last_cta}) {
       if (merge_asked ? static_cast<std::int64_t>(merge) != *merge_asked
                       : merge == Merge::cluster && !kernel.clusters) {
         continue;
       }
-      const Cut cut = {splits, merge};
+      const Cut cut = {splits, merge, row_blocks};
       if (const auto reason = misfit(cut)) {
         if (why.empty() || merge_asked) why = *reason;
         continue;
@@ -378,8 +418,8 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
 
   const Pieces made = pieces(problem.kv_heads, problem.group(), problem.dim, best);
   LaunchPlan result;
-  result.grid = {best.splits, problem.kv_heads, made.row_blocks};
-  result.block = {threads_for(max_rows(problem.group())), 1, 1};
+  result.grid = {best.splits, problem.kv_heads, best.row_blocks};
+  result.block = {threads_for(kernel_rows(made.rows)), 1, 1};
   result.cluster = {best.cluster(), 1, 1};
   result.splits = best.splits;
   result.chunk = ceil_div(units, best.splits) * kUnitTokens;
@@ -392,7 +432,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   if (result.cooperative) result.zeroed_bytes = slot_bytes;
   if (best.merge == Merge::last_cta) {
     result.scratch_bytes = slot_bytes;
-    result.zeroed_bytes = blocks * 4;
+    result.zeroed_bytes = blocks_of(best) * 4;
   }
   if (!splits_asked) result.rule = "cost_model";
   return result;

@@ -80,6 +80,7 @@ struct Expected {
   std::int64_t heads, kv_heads, seq;
   const char* merge;
   std::int64_t splits;
+  std::int64_t row_blocks = 1;
 };
 
 // Where the best cut measured on the H200 is the only one within a few per cent, the model must find it.
@@ -87,9 +88,11 @@ TEST(SplitKvTmaPlan, TakesTheCutThatWonOnTheH200) {
   for (const Expected& e : {Expected{32, 32, 128, "none", 1}, Expected{32, 32, 1024, "cluster", 2},
                             Expected{32, 32, 8192, "shared", 4}, Expected{32, 8, 1024, "cluster", 8},
                             Expected{32, 8, 8192, "cluster", 8}, Expected{64, 8, 131072, "cluster", 8},
-                            Expected{8, 1, 512, "cluster", 8}, Expected{8, 1, 2048, "shared", 32},
                             Expected{28, 4, 131072, "shared", 32}, Expected{16, 2, 8192, "shared", 32},
-                            Expected{8, 1, 131072, "shared", 64}, Expected{16, 1, 8192, "shared", 64}}) {
+                            Expected{8, 1, 131072, "shared", 64}, Expected{16, 1, 32768, "shared", 64},
+                            Expected{16, 1, 512, "cluster", 8, 2}, Expected{16, 1, 8192, "shared", 32, 2},
+                            Expected{64, 4, 2048, "cluster", 8, 2}, Expected{32, 1, 2048, "cluster", 16, 4},
+                            Expected{16, 2, 2048, "cluster", 16, 2}, Expected{128, 8, 1024, "cluster", 8}}) {
     const LaunchPlan plan = planned(split::plan(kTma, problem(e.heads, e.kv_heads, e.seq), h200(), {}));
     SCOPED_TRACE(std::to_string(e.heads) + "/" + std::to_string(e.kv_heads) + ", " + std::to_string(e.seq));
     EXPECT_EQ(plan.merge, e.merge);
@@ -97,7 +100,7 @@ TEST(SplitKvTmaPlan, TakesTheCutThatWonOnTheH200) {
     EXPECT_EQ(plan.rule, "cost_model");
     EXPECT_EQ(plan.cooperative, plan.merge == "shared");
     EXPECT_EQ(plan.cluster.x, plan.merge == "cluster" ? e.splits : 1);
-    EXPECT_EQ(plan.grid, (Extent3{e.splits, e.kv_heads, 1}));
+    EXPECT_EQ(plan.grid, (Extent3{e.splits, e.kv_heads, e.row_blocks}));
   }
 }
 
@@ -112,9 +115,8 @@ TEST(SplitKvTmaPlan, TakesTwoStagesOnlyForWarpsWithThreeUnitsAndAMultiprocessorO
 
 // Worked by hand: 4 rows of 32 quads over 8 owners are 16 quads each, by 2 lanes with 4 parts each.
 TEST(SplitKvTmaPlan, DealsOutTheOutput) {
-  const split::Pieces made = split::pieces(8, 4, 128, {8, Merge::cluster});
+  const split::Pieces made = split::pieces(8, 4, 128, {8, Merge::cluster, 1});
   EXPECT_EQ(made.rows, 4);
-  EXPECT_EQ(made.row_blocks, 1);
   EXPECT_EQ(made.meeting.parts, 8);
   EXPECT_EQ(made.meeting.piece_log2, 4);
   EXPECT_EQ(made.meeting.lanes_log2, 1);
@@ -122,7 +124,7 @@ TEST(SplitKvTmaPlan, DealsOutTheOutput) {
   EXPECT_EQ(made.inbox_rows, 8);
   EXPECT_EQ(made.slots, 0);
 
-  const split::Pieces one_owner = split::pieces(8, 7, 128, {16, Merge::last_cta});
+  const split::Pieces one_owner = split::pieces(8, 7, 128, {16, Merge::last_cta, 1});
   EXPECT_EQ(one_owner.meeting.piece_log2, 8);  // 7 rows of 32 quads, rounded up
   EXPECT_EQ(one_owner.slots, 8 * 16 * 256);
 }
@@ -133,16 +135,20 @@ TEST(SplitKvTmaPlan, EveryQuadHasAnOwnerAndEverySlotItsBytes) {
     for (const std::int64_t group : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 64}) {
       for (const std::int64_t dim : {64, 128}) {
         for (const std::int64_t splits : {2, 3, 4, 8, 16, 17, 33, 64, 129}) {
-          const split::Pieces made = split::pieces(2, group, dim, {splits, merge});
-          const std::int64_t owners = merge == Merge::last_cta ? 1 : splits;
-          const std::int64_t piece = std::int64_t{1} << made.meeting.piece_log2;
-          EXPECT_GE(owners * piece, made.rows * dim / 4);
-          EXPECT_GE(made.row_blocks * split::max_rows(group), group);
-          EXPECT_LE(made.meeting.lanes_log2, 5);
-          if (merge == Merge::cluster) {
-            EXPECT_EQ(made.inbox_slots, splits * piece);
-          } else {
-            EXPECT_EQ(made.slots, 2 * made.row_blocks * owners * splits * piece);
+          for (std::int64_t row_blocks = split::least_row_blocks(group);
+               row_blocks <= split::most_row_blocks(group); ++row_blocks) {
+            const split::Pieces made = split::pieces(2, group, dim, {splits, merge, row_blocks});
+            const std::int64_t owners = merge == Merge::last_cta ? 1 : splits;
+            const std::int64_t piece = std::int64_t{1} << made.meeting.piece_log2;
+            EXPECT_GE(owners * piece, made.rows * dim / 4);
+            EXPECT_GE(row_blocks * made.rows, group);
+            EXPECT_LE(made.rows, split::kMaxRows);
+            EXPECT_LE(made.meeting.lanes_log2, 5);
+            if (merge == Merge::cluster) {
+              EXPECT_EQ(made.inbox_slots, splits * piece);
+            } else {
+              EXPECT_EQ(made.slots, 2 * row_blocks * owners * splits * piece);
+            }
           }
         }
       }
@@ -252,9 +258,29 @@ TEST(SplitKvTmaPlan, ASingleKvHeadIsSplit) {
 }
 
 TEST(SplitKvTmaPlan, GroupsBeyondSixteenTakeSeveralBlocks) {
-  EXPECT_EQ(planned(split::plan(kTma, problem(64, 1, 4096), h200(), {})).grid.z, 4);
-  EXPECT_EQ(planned(split::plan(kTma, problem(17, 1, 4096), h200(), {})).grid.z, 2);
-  EXPECT_EQ(planned(split::plan(kTma, problem(16, 1, 4096), h200(), {})).grid.z, 1);
+  EXPECT_EQ(planned(split::plan(kTma, problem(64, 1, 131072), h200(), {})).grid.z, 4);
+  EXPECT_EQ(planned(split::plan(kTma, problem(17, 1, 131072), h200(), {})).grid.z, 2);
+  EXPECT_EQ(planned(split::plan(kTma, problem(16, 1, 131072), h200(), {})).grid.z, 1);
+}
+
+// Blocks of 4 to 16 query heads; as few as possible where splits are asked for and row blocks are not.
+TEST(SplitKvTmaPlan, RowBlocksShareOutAGroup) {
+  const auto with = [](std::int64_t row_blocks) {
+    TuningPoint tuning = point(16, Merge::cluster);
+    tuning.set("row_blocks", row_blocks);
+    return tuning;
+  };
+  const Problem shape = problem(16, 1, 2048);
+  for (const std::int64_t row_blocks : {1, 2, 3, 4}) {
+    const LaunchPlan plan = planned(split::plan(kTma, shape, h200(), with(row_blocks)));
+    EXPECT_EQ(plan.grid, (Extent3{16, 1, row_blocks}));
+    EXPECT_EQ(plan.block.x, row_blocks == 1 ? 256 : 128);
+  }
+  EXPECT_EQ(planned(split::plan(kTma, shape, h200(), point(16, Merge::cluster))).grid.z, 1);
+  EXPECT_EQ(planned(split::plan(kTma, shape, h200(), {})).grid.z, 2);
+  expect_says(refused(split::plan(kTma, shape, h200(), with(5))), "takes 1 to 4 row blocks here, not 5");
+  expect_says(refused(split::plan(kTma, problem(4, 1, 2048), h200(), with(2))), "1 to 1 row blocks");
+  expect_says(refused(split::plan(kTma, problem(40, 1, 2048), h200(), with(2))), "3 to 10 row blocks");
 }
 
 TEST(SplitKvTmaPlan, NothingOverflows) {
