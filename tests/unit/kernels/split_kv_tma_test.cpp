@@ -90,9 +90,9 @@ TEST(SplitKvTmaPlan, TakesTheCutThatWonOnTheH200) {
                             Expected{32, 8, 8192, "cluster", 8}, Expected{64, 8, 131072, "cluster", 8},
                             Expected{28, 4, 131072, "shared", 32}, Expected{16, 2, 8192, "shared", 32},
                             Expected{8, 1, 131072, "shared", 64}, Expected{16, 1, 32768, "shared", 64},
-                            Expected{16, 1, 512, "cluster", 8, 2}, Expected{16, 1, 8192, "shared", 32, 2},
+                            Expected{16, 1, 512, "cluster", 8, 4}, Expected{16, 1, 8192, "shared", 32, 2},
                             Expected{64, 4, 2048, "cluster", 8, 2}, Expected{32, 1, 2048, "cluster", 16, 4},
-                            Expected{16, 2, 2048, "cluster", 16, 2}, Expected{128, 8, 1024, "cluster", 8}}) {
+                            Expected{16, 2, 2048, "cluster", 16, 2}, Expected{128, 8, 4096, "cluster", 8}}) {
     const LaunchPlan plan = planned(split::plan(kTma, problem(e.heads, e.kv_heads, e.seq), h200(), {}));
     SCOPED_TRACE(std::to_string(e.heads) + "/" + std::to_string(e.kv_heads) + ", " + std::to_string(e.seq));
     EXPECT_EQ(plan.merge, e.merge);
@@ -277,7 +277,7 @@ TEST(SplitKvTmaPlan, RowBlocksShareOutAGroup) {
     EXPECT_EQ(plan.block.x, row_blocks == 1 ? 256 : 128);
   }
   EXPECT_EQ(planned(split::plan(kTma, shape, h200(), point(16, Merge::cluster))).grid.z, 1);
-  EXPECT_EQ(planned(split::plan(kTma, shape, h200(), {})).grid.z, 2);
+  EXPECT_EQ(planned(split::plan(kTma, shape, h200(), {})).grid.z, 4);
   expect_says(refused(split::plan(kTma, shape, h200(), with(5))), "takes 1 to 4 row blocks here, not 5");
   expect_says(refused(split::plan(kTma, problem(4, 1, 2048), h200(), with(2))), "1 to 1 row blocks");
   expect_says(refused(split::plan(kTma, problem(40, 1, 2048), h200(), with(2))), "3 to 10 row blocks");
