@@ -97,9 +97,8 @@ template <int kDim, int kMaxRows, Merge kMerge>
 __global__ void __launch_bounds__(split::threads_for(kMaxRows), 1)
     split_kv_cp_async_kernel(const __grid_constant__ Params params) {
   extern __shared__ __align__(128) unsigned char smem[];
-  const split::Block block = split::this_block(params);
   const split::WarpRole role = split::warp_role();
-  const split::WarpUnits units = split::warp_units(params, block.split, role.warp);
+  const split::WarpUnits units = split::warp_units(params, static_cast<int>(blockIdx.x), role.warp);
   CpAsyncLoader<kDim, kMaxRows / device::kHeadsPerTile> loader = {
       {static_cast<const __nv_bfloat16*>(params.k) + blockIdx.y * params.k_head_stride,
        static_cast<const __nv_bfloat16*>(params.v) + blockIdx.y * params.v_head_stride},
@@ -111,7 +110,7 @@ __global__ void __launch_bounds__(split::threads_for(kMaxRows), 1)
       params.seq,
       role,
   };
-  split::decode<kDim, kMaxRows, kMerge>(params, block, smem, units, role, loader);
+  split::decode<kDim, kMaxRows, kMerge>(params, smem, units, role, loader);
 }
 
 using KernelPointer = void (*)(Params);
@@ -200,7 +199,8 @@ constinit const Variant split_kv_cp_async = {
     .summary =
         "one launch: cp.async into swizzled stages, tensor cores for whole groups (designed for sm_80 to "
         "sm_89)",
-    .tuning_version = 2,  // 1: no units in turn; 4 warps whatever the group
+    // 1: no units in turn; 4 warps whatever the group. 2: one block of query heads, up to 16.
+    .tuning_version = 3,
     // Weights and output rounded to bf16: 1.7e-3 to 2.3e-3 on the decode suite. Over few outputs it
     // scatters: 2.51e-3 was seen once (7 heads, other inputs than the standard ones).
     .tolerance = 3e-3,

@@ -68,8 +68,8 @@ __device__ __forceinline__ void sync_partners(int warp) {
 //   turn()                   the stages once more
 //   kMeetsToWait             whether wait() is a meeting of partners
 template <int kDim, int kMaxRows, Merge kMerge, class Loader>
-__device__ __forceinline__ void decode(const Params& params, const Block& block, unsigned char* smem,
-                                       const WarpUnits& units, const WarpRole& role, Loader& loader) {
+__device__ __forceinline__ void decode(const Params& params, unsigned char* smem, const WarpUnits& units,
+                                       const WarpRole& role, Loader& loader) {
   constexpr int kPartners = kMaxRows / device::kHeadsPerTile;
   constexpr int kTile = tile_bytes(kDim);
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -84,6 +84,7 @@ __device__ __forceinline__ void decode(const Params& params, const Block& block,
 
   device::QueryFragments<kDim, 1> query;
   loader.start();
+  const Block block = this_block(params);
   device::load_query(query,
                      static_cast<const __nv_bfloat16*>(params.q) + block.first_head * params.q_head_stride,
                      params.q_head_stride, role.first_row, block.rows, lane);

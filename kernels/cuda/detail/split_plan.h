@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/device_info.h"
@@ -57,9 +58,8 @@ inline constexpr std::int64_t kMaxGridYz = 65535;
 
 inline constexpr Axis kRowBlocks = {
     "row_blocks",
-    "CTAs that share out a KV head's query heads, 4 to 16 each; by the plan's cost model when absent, as few "
-    "as possible with splits",
-    1, kMaxGridYz};
+    "CTAs that share out a KV head's query heads, 4 to 16 each; by the plan's cost model when absent", 1,
+    kMaxGridYz};
 inline constexpr Axis kTmaAxes[] = {
     {"splits", "CTAs a head; by the plan's cost model when absent", 1, kMaxSplits},
     {"merge",
@@ -382,11 +382,9 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
         full < 1 ? 0 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(full)));
     return {1, 16, 8, 4, 2, power, power / 2, power / 4, full};
   };
-  // Of 16, 8 and 4 query heads. With splits asked for a point keeps the meaning that it had before row blocks
-  // could be chosen.
+  // Blocks of up to 16, 8 and 4 query heads.
   const std::int64_t halves = std::clamp(ceil_div(problem.group(), 8), least_blocks, most_blocks);
   std::vector<std::int64_t> shared_out = {least_blocks, halves, most_blocks};
-  if (splits_asked) shared_out = {least_blocks};
   if (row_blocks_asked) shared_out = {*row_blocks_asked};
   std::vector<std::pair<std::int64_t, std::int64_t>> tried;  // row blocks, splits
   for (const std::int64_t row_blocks : shared_out) {
