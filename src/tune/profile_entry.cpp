@@ -79,6 +79,17 @@ std::optional<Decision> decide(const SearchSpace& space, std::vector<std::size_t
   return Decision{found, false, rounds};
 }
 
+// The variant's own plan where it is shown to be faster than the first.
+std::optional<std::size_t> own_if_faster(const SearchSpace& space, const std::vector<std::size_t>& points,
+                                         const Batch& batch) {
+  for (std::size_t p = 1; p < points.size(); ++p) {
+    if (!batch.failed[p].empty() || !space.points[points[p]].has_origin("default")) continue;
+    const auto ratio = paired(batch.ns[p], batch.ns[0], std::nullopt);
+    if (ratio && ratio->ci && ratio->ci->hi < 1.0) return points[p];
+  }
+  return std::nullopt;
+}
+
 void set_plan(const SpacePoint& point, ProfileEntry& entry) {
   entry.tuning = point.tuning;
   entry.splits = point.plan.splits;
@@ -160,17 +171,32 @@ Gains add_gains(const SearchSpace& space, const SearchOutcome& outcome, Measurer
     decision = *decided;
   }
   gains.plan = decision.plan;
-  const bool exchanged = gains.plan != found;
+  std::size_t other = found;  // the runner-up of a plan that was exchanged
+  bool exchanged = gains.plan != found;
   if (exchanged) take_instead(space.points[gains.plan], decision.tie, entry);
 
-  std::vector<std::size_t> points{gains.plan};
-  if (exchanged) points.push_back(found);
-  for (const std::size_t i : known) {
-    if (i != gains.plan) points.push_back(i);
+  std::vector<std::size_t> points;
+  std::optional<Batch> batch;
+  for (int pass = 0; pass < 2; ++pass) {
+    points = {gains.plan};
+    if (exchanged) points.push_back(other);
+    for (const std::size_t i : known) {
+      if (std::find(points.begin(), points.end(), i) == points.end()) points.push_back(i);
+    }
+    entry.gains.clear();
+    batch = measured(measurer, points, gains);
+    if (!batch) return gains;
+    // Chosen by luck: these rounds decide, and others score.
+    const auto own = pass == 0 ? own_if_faster(space, points, *batch) : std::nullopt;
+    if (!own) break;
+    other = gains.plan;
+    gains.plan = *own;
+    exchanged = true;
+    take_instead(space.points[*own], false, entry);
+    gains.cost_s += batch->cost_s;
+    for (const auto& ns : batch->ns) entry.samples += static_cast<std::int64_t>(ns.size());
+    decision.rounds += static_cast<std::int64_t>(batch->rounds.size());
   }
-  entry.gains.clear();
-  const auto batch = measured(measurer, points, gains);
-  if (!batch) return gains;
   if (exchanged && batch->failed[1].empty()) {
     entry.choosing_rounds = decision.rounds;
     score(batch->ns[0], batch->ns[1], entry);

@@ -137,6 +137,27 @@ TEST(ProfileEntry, TheOwnPlanStaysUnlessItIsShownToBeSlower) {
   EXPECT_EQ(tuned.tuning.get("splits"), 20);
 }
 
+// Fast while it was chosen, slower than the variant's own ever after.
+TEST(ProfileEntry, TheOwnPlanComesBackWhereTheScoringRoundsShowThatItIsFaster) {
+  const SearchSpace space = three();
+  Scripted lucky([](std::size_t i, int round) {
+    if (i == 1) return 120.0;
+    return i == 0 ? 100.0 : round < kGainRounds ? 90.0 : 103.0;
+  });
+  ProfileEntry entry = entry_of(space, found(2), {});
+  EXPECT_EQ(add_gains(space, found(2), lucky, entry).plan, 0u);
+  EXPECT_TRUE(entry.tuning.empty());
+  EXPECT_EQ(entry.splits, 8);
+  ASSERT_EQ(lucky.asked.size(), 3u);
+  EXPECT_EQ(lucky.asked[2], (std::vector<std::size_t>{0, 2, 1}));
+  EXPECT_DOUBLE_EQ(entry.ns, 100.0);
+  EXPECT_NEAR(entry.margin, 0.03, 1e-12);
+  EXPECT_TRUE(entry.ties.empty());
+  EXPECT_EQ(entry.choosing_rounds, 2 * kGainRounds);
+  EXPECT_EQ(entry.scoring_rounds, kGainRounds);
+  for (const ProfileGain& gain : entry.gains) EXPECT_GE(gain.gain, 0.0) << gain.over;
+}
+
 TEST(ProfileEntry, APlanThatTheSearchSawToBeHopelessDecidesNothing) {
   const SearchSpace space = three();
   SearchOutcome outcome = found(2);
