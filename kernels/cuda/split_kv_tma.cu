@@ -1,7 +1,8 @@
 // split_kv_tma: split-KV decode attention in one launch, on tensor cores, fed by the copy engine.
 //
-// Idea: all query heads of a KV head share one read of its tokens (detail/flash_tile.cuh). Each of a CTA's
-// four warps (pairs of warps with 9 to 16 query heads) has stages of its own, 32 tokens of K and 32 of V,
+// Idea: all query heads of a KV head share one read of its tokens (detail/flash_tile.cuh); on short rows they
+// are shared out to CTAs of 4 or 8, all but one of which read from L2 (axis row_blocks). Each of a CTA's four
+// warps (pairs of warps with 9 to 16 query heads) has stages of its own, 32 tokens of K and 32 of V,
 // that TMA fills with the 128-byte swizzle, one copy a tile: a warp issues its own copies, waits for nobody
 // else's, and refills K as soon as it is scored. The first copies leave before anything else is looked at.
 // Partial results meet within the same launch, in one of four ways (detail/split_merge.cuh); the plan takes
