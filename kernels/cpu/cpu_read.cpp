@@ -23,19 +23,19 @@ class Read final : public Prepared {
         threads_(static_cast<int>(plan.block.x)),
         block_(block_bytes(bytes_, threads_)),
         queue_(threads_),
+        read_(cpu::read_bytes_kernel(plan.isa)),
         digest_(static_cast<std::uint64_t*>(args.scratch)) {}
 
   void launch(const LaunchContext& context) override {
     const std::int64_t blocks = (bytes_ + block_ - 1) / block_;
     queue_.reset(blocks);
-    const cpu::ReadBytes read = cpu::read_bytes_kernel();
     std::atomic<std::uint64_t> digest{0};
     context.team->run(threads_, [&](int rank) {
       std::uint64_t sum = 0;
       for (std::int64_t block; (block = queue_.next(rank)) >= 0;) {
         const std::int64_t from = block * block_;
         const std::int64_t count = std::min(block_, bytes_ - from);
-        for (const char* tensor : tensors_) sum += read(tensor + from, count);
+        for (const char* tensor : tensors_) sum += read_(tensor + from, count);
       }
       digest.fetch_add(sum, std::memory_order_relaxed);
     });
@@ -48,6 +48,7 @@ class Read final : public Prepared {
   int threads_;
   std::int64_t block_;
   cpu::WorkQueue queue_;
+  cpu::ReadBytes read_;
   std::uint64_t* digest_;  // the sum of all words: shows that each was read
 };
 
@@ -57,6 +58,7 @@ PlanResult plan_read(const Problem& problem, const DeviceInfo& device, const Tun
   const std::int64_t block = block_bytes(problem.kv_bytes(), plan.block.x);
   plan.grid.x = std::max<std::int64_t>(1, (problem.kv_bytes() + block - 1) / block);
   plan.merge = "none";
+  plan.isa = cpu::best_vectors();
   plan.scratch_bytes = sizeof(std::uint64_t);
   return plan;
 }

@@ -184,6 +184,24 @@ std::string occupancy_text(const Subject& s, const tune::Explanation& e) {
   return text;
 }
 
+std::string cut_text(const Subject& s, const tune::Explanation& e) {
+  const LaunchPlan& p = s.plan;
+  const char* const plural = p.splits == 1 ? "" : "s";
+  if (s.device.kind == BackendKind::cuda)
+    return fmt::format("{} split{} of {} tokens (the last {}), tile {}, {} stage{}, merge '{}': {}", p.splits,
+                       plural, p.chunk, e.last_chunk, p.tile, p.stages, p.stages == 1 ? "" : "s",
+                       p.merge.empty() ? "none" : p.merge, s.why_plan);
+  std::string text = fmt::format("{} chunk{} of {} tokens (the last {}) for all heads", p.splits, plural,
+                                 p.chunk, e.last_chunk);
+  if (p.tile > 0) text += fmt::format(", scores kept of {} tokens", p.tile);
+  if (!p.isa.empty()) text += fmt::format(", {}", p.isa == "plain" ? "plain loops" : p.isa);
+  if (p.splits > 1 && p.merge == "team") text += ", merged by all threads when the last is done";
+  text += ": " + s.why_plan;
+  if (p.rule == "cpu_balanced")
+    text += " (some 16 chunks a thread, none too short to be worth its partial result)";
+  return text;
+}
+
 std::string plan_text(const Subject& s, const tune::Explanation& e, double latency_ns) {
   const bool gpu = s.device.kind == BackendKind::cuda;
   const LaunchPlan& p = s.plan;
@@ -191,9 +209,7 @@ std::string plan_text(const Subject& s, const tune::Explanation& e, double laten
   const auto line = [&](const char* name, const std::string& text) {
     out += fmt::format("{:<12} {}\n", name, text);
   };
-  line("plan", fmt::format("{} split{} of {} tokens (the last {}), tile {}, {} stage{}, merge '{}': {}",
-                           p.splits, p.splits == 1 ? "" : "s", p.chunk, e.last_chunk, p.tile, p.stages,
-                           p.stages == 1 ? "" : "s", p.merge.empty() ? "none" : p.merge, s.why_plan));
+  line("plan", cut_text(s, e));
   line("grid",
        gpu ? fmt::format("{} x {} x {} = {} CTAs of {} threads{}{}", p.grid.x, p.grid.y, p.grid.z, e.ctas,
                          p.block.total(),
@@ -203,7 +219,8 @@ std::string plan_text(const Subject& s, const tune::Explanation& e, double laten
   if (e.occupancy) line("occupancy", occupancy_text(s, e));
   line("waves", fmt::format("{:.2f} of {} at once; the last leaves {:.0f} % of all slots' time idle", e.waves,
                             e.slots, 100.0 * e.tail_idle));
-  line("a CTA reads", fmt::format("{} of K and V", bytes_text(static_cast<double>(e.kv_bytes_per_cta))));
+  line(gpu ? "a CTA reads" : "chunk reads",
+       fmt::format("{} of K and V", bytes_text(static_cast<double>(e.kv_bytes_per_cta))));
   if (e.in_flight && e.needed) {
     line("in flight", fmt::format("{} a multiprocessor at most, {} needed for {:.0f} GB/s at {:.0f} ns: {}",
                                   bytes_text(static_cast<double>(*e.in_flight)), bytes_text(*e.needed),

@@ -210,7 +210,9 @@ Exit measure(const MeasureCommand& command) {
   ResultWriter writer(command.output, file.run);
 
   std::FILE* out = table_stream(command.output);
-  const report::TableStyle style{use_color(command.output)};
+  const report::TableStyle style{use_color(command.output), command.settings.measure.measure
+                                                                ? report::Shown::times
+                                                                : report::Shown::verdicts};
   const std::string remark = command.remark ? command.remark() : std::string();
   if (!command.output.quiet) {
     say(out, report::device_line(file.run, survey.why) + (remark.empty() ? "" : "; " + remark) + "\n");

@@ -68,6 +68,22 @@ std::vector<Difference> differences(const ResultFile& a, const ResultFile& b) {
   return found;
 }
 
+// The code of the same row's two sides, where each says what it was made for.
+std::set<std::string> other_instructions(const ResultFile& file, const std::string& name,
+                                         const ResultFile& reference, const std::string& reference_name) {
+  std::set<std::string> found;
+  for (const ResultRecord& there : reference.results) {
+    if (!there.plan || there.plan->isa.empty()) continue;
+    for (const ResultRecord& here : file.results) {
+      if (here.id != there.id || !here.plan || here.plan->isa.empty() || here.plan->isa == there.plan->isa)
+        continue;
+      found.insert(here.variant + " uses " + here.plan->isa + " in " + name + ", " + there.plan->isa +
+                   " in " + reference_name);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 Comparability check_comparable(const Side& base, const Side& now, const std::set<std::string>& allow) {
@@ -98,6 +114,7 @@ Comparability check_comparable(const Side& base, const Side& now, const std::set
     if (file.run.host.cpu != reference.run.host.cpu)
       warn("host CPU " + file.run.host.cpu + " in " + name + ", " + reference.run.host.cpu + " in " +
            reference_name);
+    for (const std::string& text : other_instructions(file, name, reference, reference_name)) warn(text);
     if (file.run.interrupted) warn(name + " was interrupted: rows may be missing");
   };
   for (std::size_t f = 0; f < base.files.size(); ++f) hold(*base.files[f], base.names[f]);

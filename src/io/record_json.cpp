@@ -96,6 +96,7 @@ Json json_of(const LaunchPlan& plan) {
   out["merge"] = text_or_null(plan.merge);
   out["scratch_bytes"] = plan.scratch_bytes;
   out["zeroed_bytes"] = plan.zeroed_bytes;
+  if (!plan.isa.empty()) out["isa"] = plan.isa;
   out["rule"] = text_or_null(plan.rule);
   return out;
 }
@@ -114,6 +115,7 @@ LaunchPlan read_plan(const Cursor& from) {
   plan.merge = text_or(from, "merge");
   plan.scratch_bytes = count_or(from, "scratch_bytes", plan.scratch_bytes);
   plan.zeroed_bytes = count_or(from, "zeroed_bytes", plan.zeroed_bytes);
+  plan.isa = text_or(from, "isa");
   plan.rule = text_or(from, "rule");
   return plan;
 }

@@ -114,6 +114,7 @@ std::vector<Cell> cells(const RunInfo& run, const ResultRecord& row) {
   add("merge", plan ? cell(plan->merge) : "");
   add("scratch_bytes", plan ? cell(plan->scratch_bytes) : "");
   add("zeroed_bytes", plan ? cell(plan->zeroed_bytes) : "");
+  add("isa", plan ? cell(plan->isa) : "");
   add("rule", plan ? cell(plan->rule) : "");
   add("cache", cell(to_string(run.cache)));
   add("timer", cell(to_string(run.timer)));

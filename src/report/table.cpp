@@ -12,10 +12,12 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-const Row kHeader = {"variant", "role",    "median us",  "95 % interval", "GB/s",
-                     "of roof", "speedup", "rel. error", "rounds"};
-// Text to the left, numbers to the right.
-const std::vector<bool> kRight = {false, false, true, true, true, true, true, true, true};
+// What a row shows beside its remarks. Text to the left, numbers to the right.
+struct Columns {
+  Row header;
+  std::vector<bool> right;
+  Row (*cells)(const ResultRecord& row);
+};
 
 // Four significant digits, no exponent.
 std::string microseconds(double ns) {
@@ -45,9 +47,13 @@ std::string remark(const ResultRecord& row) {
   return text;
 }
 
-Row cells(const ResultRecord& row) {
+std::string error_text(double error) {
+  return std::isfinite(error) ? fmt::format("{:.1e}", error) : "not finite";
+}
+
+Row times(const ResultRecord& row) {
   Row out = {name_of(row), std::string(to_string(row.role))};
-  out.resize(kHeader.size(), "-");
+  out.resize(9, "-");
   if (row.time) {
     out[2] = microseconds(row.time->median);
     if (row.time->ci95)
@@ -58,10 +64,34 @@ Row cells(const ResultRecord& row) {
     if (row.speedup) out[6] = fmt::format("{:.2f}x", *row.speedup);
     out[8] = std::to_string(row.time->n);
   }
+  if (row.accuracy) out[7] = error_text(row.accuracy->rel_l2);
+  return out;
+}
+
+// The roof has no output that could be right or wrong.
+Row verdicts(const ResultRecord& row) {
+  Row out = {
+      name_of(row), std::string(to_string(row.role)), std::string(to_string(row.status)), "-", "-", "-", "-"};
+  if (row.status == Status::ok && !row.accuracy) out[2] = "no output";
   if (row.accuracy) {
-    out[7] = std::isfinite(row.accuracy->rel_l2) ? fmt::format("{:.1e}", row.accuracy->rel_l2) : "not finite";
+    out[3] = error_text(row.accuracy->rel_l2);
+    out[4] = error_text(row.accuracy->max_abs);
+    if (row.accuracy->lse_max_abs) out[5] = error_text(*row.accuracy->lse_max_abs);
+    out[6] = row.accuracy->oracle;
   }
   return out;
+}
+
+const Columns& columns_of(Shown shown) {
+  static const Columns kTimes = {
+      {"variant", "role", "median us", "95 % interval", "GB/s", "of roof", "speedup", "rel. error", "rounds"},
+      {false, false, true, true, true, true, true, true, true},
+      times};
+  static const Columns kVerdicts = {
+      {"variant", "role", "verdict", "rel. error", "max. error", "of lse", "against"},
+      {false, false, false, true, true, true, false},
+      verdicts};
+  return shown == Shown::verdicts ? kVerdicts : kTimes;
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -95,21 +125,23 @@ std::string device_line(const RunInfo& run, const std::string& why) {
 
 std::string shape_table(std::span<const ResultRecord> rows, const TableStyle& style) {
   if (rows.empty()) return {};
-  std::vector<Row> lines{kHeader};
-  for (const ResultRecord& row : rows) lines.push_back(cells(row));
-  std::vector<std::size_t> width(kHeader.size());
+  const Columns& columns = columns_of(style.shown);
+  std::vector<Row> lines{columns.header};
+  for (const ResultRecord& row : rows) lines.push_back(columns.cells(row));
+  std::vector<std::size_t> width(columns.header.size());
   for (const Row& line : lines) {
     for (std::size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
   }
   std::string out = paint(heading(rows.front()), "1", style.color) + "\n";
   for (std::size_t r = 0; r < lines.size(); ++r) {
     std::string text;
-    for (std::size_t c = 0; c < kHeader.size(); ++c) {
+    for (std::size_t c = 0; c < columns.header.size(); ++c) {
       text += "  ";
-      text += kRight[c] ? fmt::format("{:>{}}", lines[r][c], width[c])
-                        : fmt::format("{:<{}}", lines[r][c], width[c]);
+      text += columns.right[c] ? fmt::format("{:>{}}", lines[r][c], width[c])
+                               : fmt::format("{:<{}}", lines[r][c], width[c]);
     }
     if (r == 0) {
+      text.erase(text.find_last_not_of(' ') + 1);
       out += paint(text, "2", style.color) + "\n";
       continue;
     }
@@ -129,16 +161,17 @@ std::string markdown_tables(const ResultFile& file) {
     for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
     return text;
   };
+  const Columns& columns = columns_of(file.run.command == "verify" ? Shown::verdicts : Shown::times);
   std::string out;
   for_each_shape(file.results, [&](std::span<const ResultRecord> rows) {
     out += "**" + heading(rows.front()) + "**\n\n|";
-    for (const std::string& name : kHeader) out += " " + name + " |";
+    for (const std::string& name : columns.header) out += " " + name + " |";
     out += " remarks |\n|";
-    for (const bool right : kRight) out += right ? " ---: |" : " :--- |";
+    for (const bool right : columns.right) out += right ? " ---: |" : " :--- |";
     out += " :--- |\n";
     for (const ResultRecord& row : rows) {
       out += "|";
-      for (const std::string& cell : cells(row)) out += " " + escaped(cell) + " |";
+      for (const std::string& cell : columns.cells(row)) out += " " + escaped(cell) + " |";
       out += " " + escaped(remark(row)) + " |\n";
     }
     out += "\n";

@@ -8,19 +8,22 @@
 
 namespace fdbench::report {
 
+enum class Shown { times, verdicts };
+
 struct TableStyle {
   bool color = false;
+  Shown shown = Shown::times;
 };
 
 // One line on what was measured: the device and why it was chosen.
 std::string device_line(const RunInfo& run, const std::string& why);
 
 // The rows of one shape under a heading with its extents: per variant role, median and its 95 % interval
-// (us), GB/s, share of the roof, speedup over the reference, relative L2 error, rounds and flags; a row that
-// failed says why.
+// (us), GB/s, share of the roof, speedup over the reference, relative L2 error, rounds and flags; or, of
+// verdicts, status, errors and the oracle. A row that failed says why.
 std::string shape_table(std::span<const ResultRecord> rows, const TableStyle& style);
 
-// The same columns for all shapes, as Markdown.
+// The same for all shapes, as Markdown; verdicts for a file of `fdbench verify`.
 std::string markdown_tables(const ResultFile& file);
 
 // Rows of the same shape stand together: calls `each` with each such stretch.

@@ -155,7 +155,8 @@ bool same_launch(const LaunchPlan& a, const LaunchPlan& b) {
   const bool same_cut = a.splits == b.splits && (a.splits == 1 || a.chunk == b.chunk);
   return same_cut && a.grid == b.grid && a.block == b.block && a.cluster == b.cluster && a.tile == b.tile &&
          a.stages == b.stages && a.dynamic_smem == b.dynamic_smem && a.cooperative == b.cooperative &&
-         a.merge == b.merge && a.scratch_bytes == b.scratch_bytes && a.zeroed_bytes == b.zeroed_bytes;
+         a.merge == b.merge && a.scratch_bytes == b.scratch_bytes && a.zeroed_bytes == b.zeroed_bytes &&
+         a.isa == b.isa;
 }
 
 std::int64_t workspace_bytes(const LaunchPlan& plan) {

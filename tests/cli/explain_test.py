@@ -51,13 +51,14 @@ class OnTheCpu(harness.TestCase):
         self.assert_exit(result, 0)
         for part in ("plan ", "waves", "merging", "workspace", "nothing without sweeps"):
             self.assertIn(part, result.out)
-        self.assertNotIn("occupancy", result.out)
+        for part in ("occupancy", "CTA", "stage", "'team'"):
+            self.assertNotIn(part, result.out)
 
     def test_a_point_and_a_rule(self):
         point = harness.fdbench("explain", "--variant", "cpu_split_kv", *self.SHAPE, "-a", "chunk=1000")
-        self.assertIn("5 splits of 1000 tokens (the last 96)", point.out)
+        self.assertIn("5 chunks of 1000 tokens (the last 96) for all heads", point.out)
         rule = harness.fdbench("explain", "--variant", "cpu_split_kv", *self.SHAPE, "--rule", "fixed:4")
-        self.assertIn("4 splits of 1024 tokens", rule.out)
+        self.assertIn("4 chunks of 1024 tokens", rule.out)
 
     def test_refused_in_one_line(self):
         for args, parts in (([], ["--variant"]),

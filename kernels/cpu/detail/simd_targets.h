@@ -1,24 +1,31 @@
-// Which instruction set the SIMD code runs with, and a way for tests to force one.
+// Which instruction sets the code was compiled for, which this machine has, and the code of each.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/problem.h"
 #include "cpu/detail/read_bytes.h"
 #include "cpu/detail/split_kv.h"
 
 namespace fdbench::cpu {
 
+inline constexpr std::string_view kTilesTarget = "AMX";
+
 // The targets that were compiled and that this machine can run, best first: "AMX" (matrix tiles, for what
-// they apply to; else the next), Highway's names, "plain" (no explicit SIMD).
+// they apply to), Highway's names, "plain" (no explicit SIMD).
 std::vector<std::string> simd_targets();
 
-// What is prepared from now on uses this target, one of simd_targets(); "" for the best. False where the name
-// is not among them. Not thread-safe.
-bool force_simd_target(const std::string& name);
+// The fastest of them for such a problem: tiles where they apply and pay.
+std::string best_target(const Problem& problem);
+// The same where there are no tiles.
+std::string best_vectors();
 
-// As forced, or the best for these arguments.
-SplitKvKernels split_kv_kernels(const DecodeArgs& args);
-ReadBytes read_bytes_kernel();
+// The code of one of simd_targets(). Throws Error (failed) for any other name, and for tiles where they don't
+// apply.
+SplitKvKernels split_kv_kernels(const std::string& target, const DecodeArgs& args);
+// Tiles have none of their own: the best vectors'.
+ReadBytes read_bytes_kernel(const std::string& target);
 
 }  // namespace fdbench::cpu

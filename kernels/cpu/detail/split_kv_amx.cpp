@@ -290,7 +290,6 @@ FDBENCH_AMX_CODE void add_rows(const char* v, std::int64_t row_bytes_apart, cons
   }
 }
 
-// job.tile is for vectors: a tile has kMostTileTokens.
 void run_chunk(const ChunkJob& job) {
   const DecodeArgs& args = *job.args;
   const Deal deal = deal_of(args.heads / args.kv_heads);

@@ -230,6 +230,21 @@ TEST(Comparable, AnotherSerialIsAWarning) {
   EXPECT_NE(comparison.warnings[0].find("another serial"), std::string::npos);
 }
 
+TEST(Comparable, OtherInstructionsAreAWarning) {
+  ResultFile base = file({kRoof, {}}), now = base;
+  base.results[1].plan = LaunchPlan{};
+  base.results[1].plan->isa = "AVX2";
+  EXPECT_TRUE(compared(base, now).warnings.empty()) << "one side does not say";
+  now.results[1].plan = base.results[1].plan;
+  EXPECT_TRUE(compared(base, now).warnings.empty());
+  now.results[1].plan->isa = "AMX";
+  const Comparison comparison = compared(base, now);
+  EXPECT_TRUE(comparison.not_comparable.empty());
+  ASSERT_EQ(comparison.warnings.size(), 1u);
+  EXPECT_EQ(comparison.warnings[0].find("kernel uses AVX2 in "), 0u) << comparison.warnings[0];
+  EXPECT_NE(comparison.warnings[0].find(", AMX in "), std::string::npos) << comparison.warnings[0];
+}
+
 TEST(Compare, HistoryIsPooledAndItsSessionsCount) {
   const ResultFile slow = file({kRoof, {"kernel", Role::candidate, 2200}}),
                    fast = file({kRoof, {"kernel", Role::candidate, 2000}}),

@@ -70,8 +70,11 @@ TEXTS = {
     "stop": ("time_ns", "stop"),
     "oracle": ("accuracy", "oracle"),
     "merge": ("plan", "merge"),
+    "isa": ("plan", "isa"),
     "rule": ("plan", "rule"),
 }
+# Absent where there is nothing to say.
+OPTIONAL = {"isa"}
 RUN_NUMBERS = {"seed": ("seed",), "processes": ("processes",)}
 RUN_TEXTS = {
     "cache": ("cache",),
@@ -99,7 +102,7 @@ def at(value, path):
     for step in path:
         if value is None:
             return None
-        value = value[step]
+        value = value.get(step) if step in OPTIONAL else value[step]
     return value
 
 

@@ -89,6 +89,7 @@ void expect_same(const LaunchPlan& a, const LaunchPlan& b) {
   EXPECT_EQ(a.dynamic_smem, b.dynamic_smem);
   EXPECT_EQ(a.cooperative, b.cooperative);
   EXPECT_EQ(a.merge, b.merge);
+  EXPECT_EQ(a.isa, b.isa);
   EXPECT_EQ(a.scratch_bytes, b.scratch_bytes);
   EXPECT_EQ(a.zeroed_bytes, b.zeroed_bytes);
   EXPECT_EQ(a.rule, b.rule);
@@ -219,6 +220,14 @@ TEST(ResultJson, BytesThatAreNotUtf8AreReplaced) {
 TEST(ResultJson, TextIsTheGolden) {
   const std::string text = io::to_json(example_result());
   EXPECT_EQ(text, golden("results.json", text));
+}
+
+TEST(ResultJson, InstructionSetsAreThereWhereThereIsAChoice) {
+  ResultFile file = example_result();
+  EXPECT_EQ(io::to_json(file).find("\"isa\""), std::string::npos);
+  file.results[0].plan->isa = "AVX2";
+  expect_same(io::parse_result(io::to_json(file), "with"), file);
+  EXPECT_NE(io::to_csv(file).find(",AVX2,"), std::string::npos);
 }
 
 TEST(ResultJson, LaterMinorVersionsAreRead) {

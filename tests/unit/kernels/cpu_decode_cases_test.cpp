@@ -10,6 +10,8 @@
 #include "cases/decode_cases.h"
 #include "cli/variant_table.h"
 #include "cpu/detail/simd_targets.h"
+#include "cpu/detail/split_kv_amx.h"
+#include "cpu/detail/split_kv_plan.h"
 
 namespace fdbench {
 namespace {
@@ -41,16 +43,27 @@ class CpuDecodeCases : public testing::TestWithParam<Parameter> {
  protected:
   static void SetUpTestSuite() { backend_ = make_cpu_backend(); }
   static void TearDownTestSuite() { backend_.reset(); }
-  void SetUp() override { ASSERT_TRUE(cpu::force_simd_target(GetParam().target)); }
-  void TearDown() override { cpu::force_simd_target(""); }
   static std::unique_ptr<Backend> backend_;
 };
 std::unique_ptr<Backend> CpuDecodeCases::backend_;
 
+// cpu_split_kv with the instruction set under test, whatever the problem; tiles where they apply.
+std::string target_under_test;
+PlanResult plan_for_target(const Problem& problem, const DeviceInfo& device, const TuningPoint& tuning) {
+  const bool vectors =
+      target_under_test == cpu::kTilesTarget && !cpu::amx_applies(problem.dtype, problem.group());
+  return cpu::plan_split_kv(problem, device, tuning, vectors ? cpu::best_vectors() : target_under_test);
+}
+
 TEST_P(CpuDecodeCases, Holds) {
   const Variant* const oracle = find_role(variant_table(), BackendKind::cpu, Role::oracle);
   ASSERT_NE(oracle, nullptr);
-  GetParam().decode_case->run({*backend_, *GetParam().variant, *oracle});
+  Variant variant = *GetParam().variant;
+  if (variant.role == Role::candidate) {
+    target_under_test = GetParam().target;
+    variant.plan = plan_for_target;
+  }
+  GetParam().decode_case->run({*backend_, variant, *oracle});
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, CpuDecodeCases, testing::ValuesIn(parameters()),

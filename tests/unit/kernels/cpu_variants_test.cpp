@@ -14,11 +14,14 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/pinned_team.h"
 #include "cli/variant_table.h"
+#include "core/error.h"
 #include "core/input_recipe.h"
 #include "cpu/detail/power_of_two.h"
 #include "cpu/detail/rows.h"
 #include "cpu/detail/simd_targets.h"
 #include "cpu/detail/split_kv_amx.h"
+#include "cpu/detail/split_kv_plan.h"
+#include "cpu/detail/touch.h"
 #include "cpu/detail/work_queue.h"
 
 namespace fdbench {
@@ -197,7 +200,11 @@ struct SplitKvRun {
         o(q.size()) {}
 
   void on(const std::string& target) {
-    const LaunchPlan plan = plan_of("cpu_split_kv", problem, tuning);
+    const bool tiles = target == cpu::kTilesTarget && cpu::amx_applies(problem.dtype, problem.group());
+    const std::string isa = target == cpu::kTilesTarget && !tiles ? cpu::best_vectors() : target;
+    const LaunchPlan plan = std::get<LaunchPlan>(cpu::plan_split_kv(problem, eight_cores(), tuning, isa));
+    ASSERT_EQ(plan.isa, isa);
+    ASSERT_EQ(plan.tile == cpu::kMostTileTokens, tiles);
     std::vector<std::byte> scratch(static_cast<std::size_t>(plan.scratch_bytes) + 64);
     DecodeArgs args = dense_args(problem);
     args.q = q.data();
@@ -211,9 +218,7 @@ struct SplitKvRun {
     LaunchContext context;
     context.team = &team;
     std::fill(o.begin(), o.end(), std::uint16_t{0});
-    ASSERT_TRUE(cpu::force_simd_target(target));
     variant("cpu_split_kv").prepare(args, plan, eight_cores())->launch(context);
-    cpu::force_simd_target("");
   }
 };
 
@@ -288,11 +293,8 @@ TEST(CpuRead, DigestIsTheSumOfEveryWord) {
     for (std::size_t i = 0; i < data.size(); ++i)
       data[i] = philox4x32(static_cast<std::uint32_t>(i), 0, 0, 0, 7, 0).w[0] * 0x100000001ull;
     const std::uint64_t sum = std::accumulate(data.begin(), data.end(), std::uint64_t{0});
-    for (const std::string& target : cpu::simd_targets()) {
-      ASSERT_TRUE(cpu::force_simd_target(target));
-      EXPECT_EQ(cpu::read_bytes_kernel()(data.data(), words * 8), sum) << target << " " << words;
-    }
-    cpu::force_simd_target("");
+    for (const std::string& target : cpu::simd_targets())
+      EXPECT_EQ(cpu::read_bytes_kernel(target)(data.data(), words * 8), sum) << target << " " << words;
   }
 }
 
@@ -324,24 +326,53 @@ TEST(CpuRead, EveryWordOfKAndVIsRead) {
   }
 }
 
-// Each has code of its own, and forcing one gives it. Highway's SCALAR is the plain loops.
-TEST(SimdTargets, EachForcesItsOwnCode) {
-  DecodeArgs args = dense_args(problem_of(8, 1, 600));
+// Each has code of its own. Highway's SCALAR is the plain loops.
+TEST(SimdTargets, EachHasItsOwnCode) {
+  const DecodeArgs args = dense_args(problem_of(8, 1, 600));
   std::vector<void (*)(const cpu::ChunkJob&)> kernels;
   for (const std::string& target : cpu::simd_targets()) {
-    if (target == "SCALAR") continue;
-    ASSERT_TRUE(cpu::force_simd_target(target));
-    kernels.push_back(cpu::split_kv_kernels(args).run_chunk);
+    if (target != "SCALAR") kernels.push_back(cpu::split_kv_kernels(target, args).run_chunk);
   }
-  cpu::force_simd_target("");
   for (std::size_t i = 0; i < kernels.size(); ++i)
     EXPECT_EQ(std::count(kernels.begin(), kernels.end(), kernels[i]), 1) << i;
+  // Asking for one is no choice for what follows.
+  EXPECT_EQ(cpu::split_kv_kernels(cpu::best_vectors(), args).run_chunk,
+            kernels[cpu::simd_targets().front() == cpu::kTilesTarget ? 1 : 0]);
+  EXPECT_EQ(cpu::simd_targets().back(), "plain");
 }
 
-TEST(SimdTargets, OnlyWhatThisMachineRunsCanBeForced) {
-  EXPECT_FALSE(cpu::force_simd_target("ABACUS"));
-  EXPECT_EQ(cpu::simd_targets().back(), "plain");
-  cpu::force_simd_target("");
+// The plan says which instructions a launch uses, by the problem: tiles for groups that gain by them.
+TEST(SimdTargets, ThePlanChoosesAndPreparedCodeFollows) {
+  const bool tiles = cpu::simd_targets().front() == cpu::kTilesTarget;
+  EXPECT_EQ(plan_of("cpu_split_kv", problem_of(8, 8, 600)).isa, cpu::best_vectors());
+  EXPECT_EQ(plan_of("cpu_split_kv", problem_of(8, 4, 600)).isa, cpu::best_vectors());
+  const LaunchPlan grouped = plan_of("cpu_split_kv", problem_of(8, 1, 600));
+  EXPECT_EQ(grouped.isa, tiles ? cpu::kTilesTarget : cpu::best_vectors());
+  EXPECT_EQ(grouped.tile, tiles ? cpu::kMostTileTokens : 256);
+  Problem fp16 = problem_of(8, 1, 600);
+  fp16.dtype = Dtype::fp16;
+  EXPECT_EQ(plan_of("cpu_split_kv", fp16).isa, cpu::best_vectors());
+  EXPECT_EQ(plan_of("cpu_read", problem_of(8, 1, 600)).isa, cpu::best_vectors());
+  EXPECT_EQ(plan_of("cpu_three_pass", problem_of(8, 1, 600)).isa, "");
+
+  for (const std::string wrong : {"ABACUS", ""}) {
+    LaunchPlan plan = grouped;
+    plan.isa = wrong;
+    DecodeArgs args = dense_args(problem_of(8, 1, 600));
+    for (const char* name : {"cpu_split_kv", "cpu_read"}) {
+      try {
+        variant(name).prepare(args, plan, eight_cores());
+        ADD_FAILURE() << name << " took '" << wrong << "'";
+      } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("'" + wrong + "' here; there is "), std::string::npos)
+            << error.what();
+      }
+    }
+  }
+  if (tiles) {
+    const DecodeArgs ungrouped = dense_args(problem_of(8, 8, 600));
+    EXPECT_THROW(cpu::split_kv_kernels(std::string(cpu::kTilesTarget), ungrouped), Error);
+  }
 }
 
 TEST(PowerOfTwo, IsExactAtIntegersAndCloseBetween) {

@@ -75,6 +75,37 @@ TEST(Table, SharesAndErrors) {
   EXPECT_TRUE(holds(line(row), " not finite "));
 }
 
+// fdbench verify times nothing: each row says what was found.
+TEST(Table, Verdicts) {
+  ResultRecord right = measured(1000.0);
+  right.time.reset();
+  right.accuracy = Accuracy{0.00165, 0.1, 4e-7, "an oracle"};
+  ResultRecord wrong = right;
+  wrong.status = Status::incorrect;
+  wrong.reason = "too far";
+  ResultRecord roof = right;
+  roof.accuracy.reset();
+  const ResultRecord rows[] = {right, wrong, roof};
+  const auto lines = lines_of(shape_table(rows, {false, Shown::verdicts}));
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_TRUE(holds(lines[1], "verdict  ")) << lines[1];
+  EXPECT_FALSE(holds(lines[1], "median"));
+  EXPECT_EQ(lines[1].back(), 't') << "no blanks at the end";
+  EXPECT_TRUE(holds(lines[2], " ok ")) << lines[2];
+  EXPECT_TRUE(holds(lines[2], " 1.0e-01 ")) << lines[2];
+  EXPECT_TRUE(holds(lines[2], " 4.0e-07  an oracle")) << lines[2];
+  EXPECT_TRUE(holds(lines[3], " incorrect ")) << lines[3];
+  EXPECT_TRUE(holds(lines[3], "too far")) << lines[3];
+  EXPECT_TRUE(holds(lines[4], " no output ")) << lines[4];
+
+  ResultFile file;
+  file.results = {right};
+  file.run.command = "verify";
+  EXPECT_TRUE(holds(markdown_tables(file), "| verdict |"));
+  file.run.command = "run";
+  EXPECT_FALSE(holds(markdown_tables(file), "| verdict |"));
+}
+
 TEST(Table, ARowWithoutFiguresSaysWhy) {
   ResultRecord row;
   row.problem = {16, 2, 2, 64, Dtype::bf16, {}};
