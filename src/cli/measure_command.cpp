@@ -20,6 +20,7 @@
 #include "io/work_codec.h"
 #include "report/plot.h"
 #include "report/table.h"
+#include "tune/search_space.h"
 
 namespace fdbench::cli {
 
@@ -104,14 +105,21 @@ std::vector<bench::RowRequest> rows_on_shape(const MeasureCommand& command,
   return made;
 }
 
-// Workspaces of rows that the survey did not know of.
+// Which row's workspace is the largest; and, where the survey did not know of rows with tunings (`add`),
+// theirs are needed too.
 void count_workspaces(const std::vector<bench::RowRequest>& rows, const Problem& shape,
-                      const DeviceInfo& device, bench::Survey::Memory& memory) {
+                      const DeviceInfo& device, bool add, bench::Survey::Memory& memory) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;  // what is past it is refused all the same
   for (const bench::RowRequest& row : rows) {
-    if (row.tuning.empty()) continue;
     const PlanResult planned = make_plan(*row.variant, shape, device, row.tuning);
-    if (const auto* plan = std::get_if<LaunchPlan>(&planned))
-      memory.needed += plan->scratch_bytes + plan->zeroed_bytes;
+    const auto* plan = std::get_if<LaunchPlan>(&planned);
+    if (!plan) continue;
+    const std::int64_t bytes = tune::workspace_bytes(*plan);
+    if (add && !row.tuning.empty() && __builtin_add_overflow(memory.needed, bytes, &memory.needed))
+      memory.needed = kMost;
+    if (bytes <= memory.largest_bytes) continue;
+    memory.largest_bytes = bytes;
+    memory.largest = std::string(row.variant->name) + (row.tuning.empty() ? "" : " " + row.tuning.id());
   }
 }
 
@@ -140,12 +148,16 @@ void check_memory(const bench::Survey& survey, const std::vector<Problem>& shape
     const auto& memory = survey.memory[s];
     if (memory.needed > memory.available) {
       const Problem& p = shapes[s];
+      // Named where the shape alone would have fitted.
+      const bool one = memory.needed - memory.largest_bytes <= memory.available;
       throw usage_error(
           fmt::format("--seq {} --heads {} --kv-heads {} --dim {}: needs {} of memory (inputs, flush buffer, "
-                      "workspaces, oracle), and {} "
-                      "has {} available; choose a smaller shape",
+                      "workspaces, oracle), and {} has {} available; {}",
                       p.seq, p.heads, p.kv_heads, p.dim, gigabytes(memory.needed), survey.device.name,
-                      gigabytes(memory.available)));
+                      gigabytes(memory.available),
+                      one ? fmt::format("{} alone takes {} of it, leave it out", memory.largest,
+                                        gigabytes(memory.largest_bytes))
+                          : "choose a smaller shape"));
     }
   }
 }
@@ -192,8 +204,8 @@ Exit measure(const MeasureCommand& command) {
   std::vector<bench::ShapeWork> work;
   for (const Problem& shape : command.shapes) {
     work.push_back({shape, rows_on_shape(command, rows, shape, survey.device)});
-    if (command.rows_for)
-      count_workspaces(work.back().rows, shape, survey.device, survey.memory[work.size() - 1]);
+    count_workspaces(work.back().rows, shape, survey.device, command.rows_for != nullptr,
+                     survey.memory[work.size() - 1]);
   }
   check_memory(survey, command.shapes);
 

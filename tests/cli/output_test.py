@@ -95,6 +95,16 @@ class Streams(harness.TestCase):
                 result = harness.fdbench(*words, "--fake", script, cwd=str(self.folder))
                 self.assert_one_line(result, 2, "available; choose a smaller shape")
 
+    def test_a_tuning_that_takes_the_memory_is_named(self):
+        words = ["sweep", "--device", "cpu", "--variant", "cpu_split_kv", "--heads", "8", "--dim", "64"]
+        over = harness.fdbench(*words, "--seq", str(10**10), "-a", "chunk=4096")
+        self.assert_one_line(over, 2, "choose a smaller shape")
+        available = float(re.search(r"has ([0-9.]+) GB available", over.err)[1]) * 1e9
+        # K and V take 2 kB a token, and so do the partial results of chunks of one: either fits alone.
+        seq = int(0.7 * available / 2048)
+        both = harness.fdbench(*words, "--seq", str(seq), "-a", "chunk=1,65536")
+        self.assert_one_line(both, 2, "cpu_split_kv chunk=1 alone takes ")
+
     def test_version(self):
         result = harness.fdbench("--version")
         self.assert_exit(result, 0)
