@@ -82,6 +82,7 @@ std::vector<RowNoise> noise_of(const DoctorFlags& flags, const bench::RunSetting
   command.settings = settings;
   command.output.json = scratch.path() + "/noise.json";
   command.output.quiet = true;
+  command.quiet_progress = true;
   const Exit exit = measure(command);
   if (exit == Exit::interrupted || exit == Exit::not_written)
     throw Error(exit, "doctor: the noise floor was not measured to its end");

@@ -233,7 +233,8 @@ Exit measure(const MeasureCommand& command) {
                            command.shapes.size()));
   }
   std::fflush(out);  // also into a pipe: what is measured is said before it is
-  Progress progress(work, command.settings, !command.output.quiet && isatty(fileno(stderr)));
+  Progress progress(work, command.settings,
+                    (command.quiet_progress || !command.output.quiet) && isatty(fileno(stderr)));
 
   std::set<std::string> printed;
   // The tables of shapes that have not been printed yet; of `only` where it is given.

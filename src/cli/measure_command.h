@@ -24,7 +24,8 @@ struct MeasureCommand {
   std::function<std::vector<bench::RowRequest>(const Variant&, const Problem&, const DeviceInfo&)> rows_for;
   // What the first line says beside the device, asked once the rows are known; empty: nothing.
   std::function<std::string()> remark;
-  bool shape_tables = true;  // false: `finish` prints what there is to see
+  bool quiet_progress = false;  // progress even where the rest is quiet
+  bool shape_tables = true;     // false: `finish` prints what there is to see
   // Once at the end, also when interrupted; prints to `out` unless --quiet. Throws Error.
   std::function<void(const ResultFile&, std::FILE* out)> finish;
   bench::RunSettings settings;

@@ -194,6 +194,11 @@ class Terminal(harness.TestCase):
         self.assertRegex(seen, PROGRESS)
         self.assertTrue(seen.endswith("\r\x1b[K"), "the line is taken away at the end")
 
+    def test_progress_of_the_doctors_noise_floor(self):
+        code, seen = self.on_terminal(["doctor", *RUN[1:]], ["err"])
+        self.assertEqual(code, 0)
+        self.assertRegex(seen, PROGRESS)
+
     def test_progress_names_round_and_best(self):
         script = self.script(sample_s=0, variants={"fake_candidate": {"ns": [1000, 2000, 3000]}})
         code, seen = self.on_terminal(["run", "--fake", script, "--seq", "1024", "--heads", "8", "--rounds", "40"], ["err"])
