@@ -95,7 +95,8 @@ TuningPoint rule_point(const ExplainFlags& flags, const Variant& variant, const 
   const auto axis = tune::split_axis(variant.axes);
   if (!axis)
     throw usage_error(fmt::format("--rule {}: {} has no axis 'splits' or 'chunk'", flags.rule, variant.name));
-  const tune::Site site{problem, device, *axis, planned(variant, problem, device, {})};
+  const tune::Site site =
+      tune::site_of(variant, problem, device, *axis, planned(variant, problem, device, {}));
   const rules::Split answer = rule(tune::rule_input(site, rule));
   if (!answer.ok()) throw usage_error("--rule " + flags.rule + ": it has no answer here: " + answer.error);
   for (const TuningPoint& point : tune::rule_points(site, answer)) {

@@ -108,6 +108,15 @@ std::vector<std::int64_t> candidate_splits(const Site& site) {
                           site.device.kind == BackendKind::cuda);
 }
 
+Site site_of(const Variant& variant, const Problem& problem, const DeviceInfo& device, SplitAxis axis,
+             const LaunchPlan& own) {
+  TuningPoint asked;
+  asked.set(to_string(axis), axis == SplitAxis::chunk ? own.chunk : own.splits);
+  const PlanResult made = make_plan(variant, problem, device, asked);
+  const auto* plan = std::get_if<LaunchPlan>(&made);
+  return {problem, device, axis, plan ? *plan : own};
+}
+
 std::vector<rules::NamedSplitRule> standard_rules() {
   std::vector<rules::NamedSplitRule> rules;
   for (const std::string_view name : kStandard) rules.push_back(rules::find_split_rule(name));
@@ -122,7 +131,7 @@ std::vector<PlannedPoint> points_to_measure(const Variant& variant, const Proble
   const PlanResult own = make_plan(variant, problem, device, {});
   const auto* base = std::get_if<LaunchPlan>(&own);
   if (!axis || !base) return points;
-  const Site site{problem, device, *axis, *base};
+  const Site site = site_of(variant, problem, device, *axis, *base);
 
   std::vector<Found> found;
   const auto add = [&](const rules::Split& answer, const std::string& name) {

@@ -31,10 +31,15 @@ struct Site {
   Problem problem;
   DeviceInfo device;
   SplitAxis axis = SplitAxis::splits;
-  LaunchPlan base;  // the variant's own plan, or any plan of it on this problem
+  LaunchPlan base;  // how the variant launches what a rule answers
 
   std::int64_t ctas_per_split() const;  // CTAs that one split has over all heads; at least 1
 };
+
+// `own`, the variant's own plan, as it would be with its splits or chunk asked for: that may be another
+// launch (split_kv shares out query heads by itself only where nothing is asked).
+Site site_of(const Variant& variant, const Problem& problem, const DeviceInfo& device, SplitAxis axis,
+             const LaunchPlan& own);
 
 // What `rule` sees there. Occupancy: on a GPU llama_cpp is told that of the base plan, by its threads and
 // shared memory, since it asks its own kernel; every other rule works it out or does not look. Elsewhere a

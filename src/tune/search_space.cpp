@@ -117,7 +117,8 @@ void add_variant(Collector& collector, SearchSpace& space, const Variant& varian
   if (!base) return;
   note({}, "default");
   const auto split = split_axis(variant.axes);
-  const Site site{space.problem, device, split.value_or(SplitAxis::splits), *base};
+  const Site site = split ? site_of(variant, space.problem, device, *split, *base)
+                          : Site{space.problem, device, SplitAxis::splits, *base};
   if (split) {
     for (const rules::NamedSplitRule& rule : rules) {
       for (const TuningPoint& point : rule_points(site, rule(rule_input(site, rule)))) {

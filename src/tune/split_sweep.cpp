@@ -90,6 +90,10 @@ std::vector<SplitSweep> split_sweeps(std::span<const ResultRecord> rows, const D
     }
     if (sweep.points.size() < 2) continue;
     sweep.site.base = sweep.points[sweep.own().value_or(0)].plan;
+    // The launch with the same splits asked for, where it is another (Site::base).
+    for (const SplitTimes& point : sweep.points) {
+      if (!point.tuning.empty() && point.plan.splits == sweep.site.base.splits) sweep.site.base = point.plan;
+    }
     sweeps.push_back(std::move(sweep));
   }
   return sweeps;

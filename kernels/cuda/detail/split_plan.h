@@ -58,8 +58,9 @@ inline constexpr std::int64_t kMaxGridYz = 65535;
 
 inline constexpr Axis kRowBlocks = {
     "row_blocks",
-    "CTAs that share out a KV head's query heads, 4 to 16 each; by the plan's cost model when absent", 1,
-    kMaxGridYz};
+    "CTAs that share out a KV head's query heads, 4 to 16 each; by the plan's cost model when absent, as few "
+    "as possible with splits",
+    1, kMaxGridYz};
 inline constexpr Axis kTmaAxes[] = {
     {"splits", "CTAs a head; by the plan's cost model when absent", 1, kMaxSplits},
     {"merge",
@@ -382,9 +383,11 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
         full < 1 ? 0 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(full)));
     return {1, 16, 8, 4, 2, power, power / 2, power / 4, full};
   };
-  // Blocks of up to 16, 8 and 4 query heads.
+  // Blocks of up to 16, 8 and 4 query heads. With splits alone asked for, as few blocks as there can be: what
+  // answers with splits (rules, a fitted model) knows of one CTA a split.
   const std::int64_t halves = std::clamp(ceil_div(problem.group(), 8), least_blocks, most_blocks);
   std::vector<std::int64_t> shared_out = {least_blocks, halves, most_blocks};
+  if (splits_asked) shared_out = {least_blocks};
   if (row_blocks_asked) shared_out = {*row_blocks_asked};
   std::vector<std::pair<std::int64_t, std::int64_t>> tried;  // row blocks, splits
   for (const std::int64_t row_blocks : shared_out) {

@@ -263,7 +263,7 @@ TEST(SplitKvTmaPlan, GroupsBeyondSixteenTakeSeveralBlocks) {
   EXPECT_EQ(planned(split::plan(kTma, problem(16, 1, 131072), h200(), {})).grid.z, 1);
 }
 
-// Blocks of 4 to 16 query heads.
+// Blocks of 4 to 16 query heads; as few as possible where splits are asked for and row blocks are not.
 TEST(SplitKvTmaPlan, RowBlocksShareOutAGroup) {
   const auto with = [](std::int64_t row_blocks) {
     TuningPoint tuning = point(16, Merge::cluster);
@@ -276,7 +276,8 @@ TEST(SplitKvTmaPlan, RowBlocksShareOutAGroup) {
     EXPECT_EQ(plan.grid, (Extent3{16, 1, row_blocks}));
     EXPECT_EQ(plan.block.x, row_blocks == 1 ? 256 : 128);
   }
-  EXPECT_EQ(planned(split::plan(kTma, shape, h200(), point(16, Merge::cluster))).grid.z, 4);
+  EXPECT_EQ(planned(split::plan(kTma, shape, h200(), point(16, Merge::cluster))).grid.z, 1);
+  EXPECT_EQ(planned(split::plan(kTma, shape, h200(), point(16))).grid.z, 1);
   EXPECT_EQ(planned(split::plan(kTma, shape, h200(), {})).grid.z, 4);
   expect_says(refused(split::plan(kTma, shape, h200(), with(5))), "takes 1 to 4 row blocks here, not 5");
   expect_says(refused(split::plan(kTma, problem(4, 1, 2048), h200(), with(2))), "1 to 1 row blocks");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -67,6 +68,35 @@ TEST(RuleInput, OnlyLlamaCppIsToldTheOccupancyOfAGpuKernel) {
   EXPECT_EQ(asked("fa3").ctas_per_split, 8);
   site.device = some_cpu();
   EXPECT_EQ(asked("flashinfer").occupancy, 1);
+}
+
+// A variant that shares a KV head out to two CTAs only where nothing is asked.
+PlanResult two_blocks_of_its_own(const Problem& problem, const DeviceInfo&, const TuningPoint& tuning) {
+  LaunchPlan plan = made_plan(problem, tuning.get("splits").value_or(4));
+  plan.grid.z = tuning.empty() ? 2 : 1;
+  return plan;
+}
+
+TEST(SiteOf, IsHowTheVariantLaunchesWhatARuleAnswers) {
+  const Problem problem{4096, 32, 8, 128, Dtype::bf16, {}};
+  constexpr Axis axes[] = {{"splits", ""}};
+  Variant variant = cpu_split_kv();
+  variant.unsupported = [](const Problem&, const DeviceInfo&) -> std::optional<std::string> {
+    return std::nullopt;
+  };
+  variant.plan = two_blocks_of_its_own;
+  variant.axes = axes;
+  const LaunchPlan own = std::get<LaunchPlan>(two_blocks_of_its_own(problem, made_gpu(), {}));
+  const Site site = site_of(variant, problem, made_gpu(), SplitAxis::splits, own);
+  EXPECT_EQ(site.base.splits, own.splits);
+  EXPECT_EQ(site.base.grid.z, 1);
+  EXPECT_EQ(2 * site.ctas_per_split(), (Site{problem, made_gpu(), SplitAxis::splits, own}.ctas_per_split()));
+  // With what is asked refused, its own plan.
+  variant.plan = [](const Problem& p, const DeviceInfo& device, const TuningPoint& tuning) -> PlanResult {
+    if (!tuning.empty()) return Unsupported{"nothing may be asked"};
+    return two_blocks_of_its_own(p, device, tuning);
+  };
+  EXPECT_EQ(site_of(variant, problem, made_gpu(), SplitAxis::splits, own).base.grid.z, 2);
 }
 
 TEST(CandidateSplits, AscendFromOneWithinTheGrid) {
