@@ -390,7 +390,9 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   if (splits_asked) shared_out = {least_blocks};
   if (row_blocks_asked) shared_out = {*row_blocks_asked};
   std::vector<std::pair<std::int64_t, std::int64_t>> tried;  // row blocks, splits
-  for (const std::int64_t row_blocks : shared_out) {
+  for (const std::int64_t asked : shared_out) {
+    // Blocks of equal size may come to fewer: 33 query heads in 8 blocks are 7 of up to 5, and one of none.
+    const std::int64_t row_blocks = ceil_div(problem.group(), ceil_div(problem.group(), asked));
     for (const std::int64_t splits : splits_for(row_blocks)) tried.emplace_back(row_blocks, splits);
   }
 

@@ -279,6 +279,7 @@ TEST(SplitKvTmaPlan, RowBlocksShareOutAGroup) {
   EXPECT_EQ(planned(split::plan(kTma, shape, h200(), point(16, Merge::cluster))).grid.z, 1);
   EXPECT_EQ(planned(split::plan(kTma, shape, h200(), point(16))).grid.z, 1);
   EXPECT_EQ(planned(split::plan(kTma, shape, h200(), {})).grid.z, 4);
+  EXPECT_EQ(planned(split::plan(kTma, problem(33, 1, 2048), h200(), with(8))).grid.z, 7) << "none is empty";
   expect_says(refused(split::plan(kTma, shape, h200(), with(5))), "takes 1 to 4 row blocks here, not 5");
   expect_says(refused(split::plan(kTma, problem(4, 1, 2048), h200(), with(2))), "1 to 1 row blocks");
   expect_says(refused(split::plan(kTma, problem(40, 1, 2048), h200(), with(2))), "3 to 10 row blocks");
