@@ -109,7 +109,9 @@ std::vector<bench::RowRequest> rows_on_shape(const MeasureCommand& command,
 // theirs are needed too.
 void count_workspaces(const std::vector<bench::RowRequest>& rows, const Problem& shape,
                       const DeviceInfo& device, bool add, bench::Survey::Memory& memory) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 62;  // what is past it is refused all the same
+  // Past any memory there is the survey planned nothing, since plans could not be counted in 64 bits.
+  constexpr std::int64_t kMost = std::int64_t{1} << 62, kBeyondMemory = std::int64_t{1} << 50;
+  if (memory.needed >= kBeyondMemory) return;
   for (const bench::RowRequest& row : rows) {
     const PlanResult planned = make_plan(*row.variant, shape, device, row.tuning);
     const auto* plan = std::get_if<LaunchPlan>(&planned);
