@@ -139,8 +139,9 @@ class PreparedSplitKvCpAsync final : public Prepared {
  public:
   PreparedSplitKvCpAsync(const DecodeArgs& args, const LaunchPlan& plan, Merge merge,
                          const DeviceInfo& device)
-      : launch_(reinterpret_cast<const void*>(kernel_for(args.dim, split::rows_of(args, plan), merge)), plan,
-                device),
+      : launch_(reinterpret_cast<const void*>(
+                    kernel_for(args.dim, split::cut_of(plan, merge).rows(args.heads / args.kv_heads), merge)),
+                plan, device),
         params_(split::make_params(args, plan, merge)) {}
 
   void launch(const LaunchContext& context) override {

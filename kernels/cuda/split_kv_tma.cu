@@ -133,8 +133,9 @@ KernelPointer kernel_for(std::int64_t dim, std::int64_t rows, Merge merge) {
 class PreparedSplitKvTma final : public Prepared {
  public:
   PreparedSplitKvTma(const DecodeArgs& args, const LaunchPlan& plan, Merge merge, const DeviceInfo& device)
-      : launch_(reinterpret_cast<const void*>(kernel_for(args.dim, split::rows_of(args, plan), merge)), plan,
-                device),
+      : launch_(reinterpret_cast<const void*>(
+                    kernel_for(args.dim, split::cut_of(plan, merge).rows(args.heads / args.kv_heads), merge)),
+                plan, device),
         params_(split::make_params(args, plan, merge)) {
     if (args.seq == 0) return;  // no map describes an empty cache, and nothing is loaded
     const auto map = [&](const void* base, std::int64_t seq_stride, std::int64_t head_stride) {

@@ -118,7 +118,7 @@ Survey survey(const WorkerProtocol& protocol, const RunSettings& settings, const
       found.device = device->device;
       found.why = device->why;
     } else if (const auto* memory = std::get_if<MemoryCounted>(&event)) {
-      found.memory.at(static_cast<std::size_t>(memory->shape)) = {memory->needed, memory->available, {}, 0};
+      found.memory.at(static_cast<std::size_t>(memory->shape)) = {memory->needed, memory->available};
     }
   };
   const WorkerOutcome outcome = run_worker(protocol, request, kSurveySilenceSeconds, take, interrupted);

@@ -36,9 +36,6 @@ struct Survey {
   std::string why;  // why this device
   struct Memory {
     std::int64_t needed = 0, available = 0;
-    // The row with the largest workspace, where the caller knows it: its name and bytes.
-    std::string largest;
-    std::int64_t largest_bytes = 0;
   };
   std::vector<Memory> memory;  // as the shapes
 };

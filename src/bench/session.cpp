@@ -18,9 +18,6 @@ namespace fdbench::bench {
 
 namespace {
 
-// Bytes: a thousandth of what overflows, a thousand times what any machine has.
-constexpr double kBeyondMemory = 0x1p54;
-
 class Session {
  public:
   Session(Backend& backend, VariantTable table, const WorkRequest& request, const EventSink& emit,

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <set>
 
 #include "backend/fake/fake_backend.h"
+#include "bench/session.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/result_writer.h"
@@ -105,28 +107,48 @@ std::vector<bench::RowRequest> rows_on_shape(const MeasureCommand& command,
   return made;
 }
 
-// Which row's workspace is the largest; and, where the survey did not know of rows with tunings (`add`),
-// theirs are needed too.
+std::string gigabytes(std::int64_t bytes) {
+  return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9);
+}
+
+bool can_be_planned(const bench::Survey::Memory& memory) {
+  return static_cast<double>(memory.needed) <= bench::kBeyondMemory;
+}
+
+std::int64_t workspace_of(const bench::RowRequest& row, const Problem& shape, const DeviceInfo& device) {
+  const PlanResult planned = make_plan(*row.variant, shape, device, row.tuning);
+  const auto* plan = std::get_if<LaunchPlan>(&planned);
+  return plan ? tune::workspace_bytes(*plan) : 0;
+}
+
+// Workspaces of rows that the survey did not know of.
 void count_workspaces(const std::vector<bench::RowRequest>& rows, const Problem& shape,
-                      const DeviceInfo& device, bool add, bench::Survey::Memory& memory) {
-  // Past any memory there is the survey planned nothing, since plans could not be counted in 64 bits.
-  constexpr std::int64_t kMost = std::int64_t{1} << 62, kBeyondMemory = std::int64_t{1} << 50;
-  if (memory.needed >= kBeyondMemory) return;
+                      const DeviceInfo& device, bench::Survey::Memory& memory) {
+  if (!can_be_planned(memory)) return;
   for (const bench::RowRequest& row : rows) {
-    const PlanResult planned = make_plan(*row.variant, shape, device, row.tuning);
-    const auto* plan = std::get_if<LaunchPlan>(&planned);
-    if (!plan) continue;
-    const std::int64_t bytes = tune::workspace_bytes(*plan);
-    if (add && !row.tuning.empty() && __builtin_add_overflow(memory.needed, bytes, &memory.needed))
-      memory.needed = kMost;
-    if (bytes <= memory.largest_bytes) continue;
-    memory.largest_bytes = bytes;
-    memory.largest = std::string(row.variant->name) + (row.tuning.empty() ? "" : " " + row.tuning.id());
+    if (row.tuning.empty()) continue;
+    if (__builtin_add_overflow(memory.needed, workspace_of(row, shape, device), &memory.needed))
+      memory.needed = std::numeric_limits<std::int64_t>::max();
   }
 }
 
-std::string gigabytes(std::int64_t bytes) {
-  return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9);
+// What to do about a shape that needs too much: leave out the row without which it would have fitted.
+std::string way_out(const bench::ShapeWork& work, const DeviceInfo& device,
+                    const bench::Survey::Memory& memory) {
+  const std::string smaller = "choose a smaller shape";
+  if (!can_be_planned(memory)) return smaller;
+  const bench::RowRequest* largest = nullptr;
+  std::int64_t most = 0;
+  for (const bench::RowRequest& row : work.rows) {
+    if (row.variant->role != Role::candidate) continue;
+    const std::int64_t bytes = workspace_of(row, work.problem, device);
+    if (bytes <= most) continue;
+    most = bytes;
+    largest = &row;
+  }
+  if (!largest || memory.needed - most > memory.available) return smaller;
+  return fmt::format("{} alone takes {} of it, leave it out",
+                     name_with(largest->variant->name, largest->tuning), gigabytes(most));
 }
 
 // The table goes to stdout, or to stderr when something else takes stdout.
@@ -145,21 +167,16 @@ VariantTable table_for(const bench::RunSettings& settings) {
   return settings.script.empty() ? variant_table() : fake_variant_table();
 }
 
-void check_memory(const bench::Survey& survey, const std::vector<Problem>& shapes) {
+void check_memory(const bench::Survey& survey, const std::vector<bench::ShapeWork>& shapes) {
   for (std::size_t s = 0; s < shapes.size(); ++s) {
     const auto& memory = survey.memory[s];
     if (memory.needed > memory.available) {
-      const Problem& p = shapes[s];
-      // Named where the shape alone would have fitted.
-      const bool one = memory.needed - memory.largest_bytes <= memory.available;
+      const Problem& p = shapes[s].problem;
       throw usage_error(
           fmt::format("--seq {} --heads {} --kv-heads {} --dim {}: needs {} of memory (inputs, flush buffer, "
                       "workspaces, oracle), and {} has {} available; {}",
                       p.seq, p.heads, p.kv_heads, p.dim, gigabytes(memory.needed), survey.device.name,
-                      gigabytes(memory.available),
-                      one ? fmt::format("{} alone takes {} of it, leave it out", memory.largest,
-                                        gigabytes(memory.largest_bytes))
-                          : "choose a smaller shape"));
+                      gigabytes(memory.available), way_out(shapes[s], survey.device, memory)));
     }
   }
 }
@@ -206,10 +223,10 @@ Exit measure(const MeasureCommand& command) {
   std::vector<bench::ShapeWork> work;
   for (const Problem& shape : command.shapes) {
     work.push_back({shape, rows_on_shape(command, rows, shape, survey.device)});
-    count_workspaces(work.back().rows, shape, survey.device, command.rows_for != nullptr,
-                     survey.memory[work.size() - 1]);
+    if (command.rows_for)
+      count_workspaces(work.back().rows, shape, survey.device, survey.memory[work.size() - 1]);
   }
-  check_memory(survey, command.shapes);
+  check_memory(survey, work);
 
   ResultFile file;
   file.run = make_run_info(command.name, command.argv, survey.device, command.settings.measure,
@@ -224,9 +241,7 @@ Exit measure(const MeasureCommand& command) {
   ResultWriter writer(command.output, file.run);
 
   std::FILE* out = table_stream(command.output);
-  const report::TableStyle style{use_color(command.output), command.settings.measure.measure
-                                                                ? report::Shown::times
-                                                                : report::Shown::verdicts};
+  const report::TableStyle style{use_color(command.output), report::shown_of(file.run)};
   const std::string remark = command.remark ? command.remark() : std::string();
   if (!command.output.quiet) {
     say(out, report::device_line(file.run, survey.why) + (remark.empty() ? "" : "; " + remark) + "\n");

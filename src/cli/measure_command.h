@@ -37,8 +37,8 @@ struct MeasureCommand {
 // Workers of this very build.
 bench::WorkerProtocol worker_protocol();
 
-// Throws Error (usage) where a shape needs more memory than there is.
-void check_memory(const bench::Survey& survey, const std::vector<Problem>& shapes);
+// Throws Error (usage) where a shape needs more memory than there is: names a row where leaving it out helps.
+void check_memory(const bench::Survey& survey, const std::vector<bench::ShapeWork>& shapes);
 
 // The variants of --device's table: this build's, or the fake device's.
 VariantTable table_for(const bench::RunSettings& settings);

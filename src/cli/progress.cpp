@@ -76,9 +76,8 @@ void Progress::event(const WorkEvent& event) {
       own = own > 0.0 ? std::min(own, round->ns[i]) : round->ns[i];
       if (shape.rows[item].variant->role == Role::candidate && (best == 0.0 || own < best)) {
         best = own;
-        best_ =
-            fmt::format(", best so far {}{} {:.1f} us", shape.rows[item].variant->name,
-                        shape.rows[item].tuning.empty() ? "" : " " + shape.rows[item].tuning.id(), own / 1e3);
+        best_ = fmt::format(", best so far {} {:.1f} us",
+                            name_with(shape.rows[item].variant->name, shape.rows[item].tuning), own / 1e3);
       }
     }
   }

@@ -71,7 +71,9 @@ class Tuner {
     device_ = survey.device;
     variants_ = tuned_variants(flags_, table, device_.kind);
     axes_ = chosen_axes(flags_, variants_);
-    check_memory(survey, shapes_);
+    std::vector<bench::ShapeWork> work;
+    for (const Problem& shape : shapes_) work.push_back({shape, {}});
+    check_memory(survey, work);
     for (const std::string& path : flags_.models) fit_models(path);
     out_ = flags_.output.stdout_taken() ? stderr : stdout;
     run_info_ = make_run_info("tune", flags_.argv, device_, settings_.measure, 1);

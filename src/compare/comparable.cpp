@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 namespace fdbench::compare {
@@ -71,15 +72,17 @@ std::vector<Difference> differences(const ResultFile& a, const ResultFile& b) {
 // The code of the same row's two sides, where each says what it was made for.
 std::set<std::string> other_instructions(const ResultFile& file, const std::string& name,
                                          const ResultFile& reference, const std::string& reference_name) {
-  std::set<std::string> found;
+  std::map<std::string_view, const std::string*> isas;
   for (const ResultRecord& there : reference.results) {
-    if (!there.plan || there.plan->isa.empty()) continue;
-    for (const ResultRecord& here : file.results) {
-      if (here.id != there.id || !here.plan || here.plan->isa.empty() || here.plan->isa == there.plan->isa)
-        continue;
-      found.insert(here.variant + " uses " + here.plan->isa + " in " + name + ", " + there.plan->isa +
-                   " in " + reference_name);
-    }
+    if (there.plan && !there.plan->isa.empty()) isas[there.id] = &there.plan->isa;
+  }
+  std::set<std::string> found;
+  for (const ResultRecord& here : file.results) {
+    const auto there = isas.find(here.id);
+    if (!here.plan || here.plan->isa.empty() || there == isas.end() || here.plan->isa == *there->second)
+      continue;
+    found.insert(here.variant + " uses " + here.plan->isa + " in " + name + ", " + *there->second + " in " +
+                 reference_name);
   }
   return found;
 }

@@ -35,4 +35,8 @@ std::string TuningPoint::id() const {
   return text;
 }
 
+std::string name_with(std::string_view variant, const TuningPoint& tuning) {
+  return std::string(variant) + (tuning.empty() ? "" : " " + tuning.id());
+}
+
 }  // namespace fdbench

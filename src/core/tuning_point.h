@@ -28,6 +28,9 @@ class TuningPoint {
   std::vector<std::pair<std::string, std::int64_t>> values_;
 };
 
+// "cpu_split_kv chunk=256"; the variant's name alone for an empty point.
+std::string name_with(std::string_view variant, const TuningPoint& tuning);
+
 // One axis a variant understands.
 struct Axis {
   std::string_view name;

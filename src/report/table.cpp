@@ -14,9 +14,9 @@ using Row = std::vector<std::string>;
 
 // What a row shows beside its remarks. Text to the left, numbers to the right.
 struct Columns {
-  Row header;
+  Row header;  // variant and role first
   std::vector<bool> right;
-  Row (*cells)(const ResultRecord& row);
+  void (*fill)(const ResultRecord& row, Row& out);  // the cells after those, "-" so far
 };
 
 // Four significant digits, no exponent.
@@ -24,10 +24,6 @@ std::string microseconds(double ns) {
   const double us = ns / 1e3;
   const int decimals = us >= 1000.0 ? 0 : us >= 100.0 ? 1 : us >= 10.0 ? 2 : 3;
   return fmt::format("{:.{}f}", us, decimals);
-}
-
-std::string name_of(const ResultRecord& row) {
-  return row.tuning.empty() ? row.variant : row.variant + " " + row.tuning.id();
 }
 
 // What stands behind the figures, or in their place.
@@ -51,9 +47,7 @@ std::string error_text(double error) {
   return std::isfinite(error) ? fmt::format("{:.1e}", error) : "not finite";
 }
 
-Row times(const ResultRecord& row) {
-  Row out = {name_of(row), std::string(to_string(row.role))};
-  out.resize(9, "-");
+void fill_times(const ResultRecord& row, Row& out) {
   if (row.time) {
     out[2] = microseconds(row.time->median);
     if (row.time->ci95)
@@ -65,33 +59,37 @@ Row times(const ResultRecord& row) {
     out[8] = std::to_string(row.time->n);
   }
   if (row.accuracy) out[7] = error_text(row.accuracy->rel_l2);
-  return out;
 }
 
 // The roof has no output that could be right or wrong.
-Row verdicts(const ResultRecord& row) {
-  Row out = {
-      name_of(row), std::string(to_string(row.role)), std::string(to_string(row.status)), "-", "-", "-", "-"};
-  if (row.status == Status::ok && !row.accuracy) out[2] = "no output";
+void fill_verdicts(const ResultRecord& row, Row& out) {
+  out[2] = row.status == Status::ok && !row.accuracy ? "no output" : to_string(row.status);
   if (row.accuracy) {
     out[3] = error_text(row.accuracy->rel_l2);
     out[4] = error_text(row.accuracy->max_abs);
     if (row.accuracy->lse_max_abs) out[5] = error_text(*row.accuracy->lse_max_abs);
     out[6] = row.accuracy->oracle;
   }
-  return out;
 }
 
 const Columns& columns_of(Shown shown) {
   static const Columns kTimes = {
       {"variant", "role", "median us", "95 % interval", "GB/s", "of roof", "speedup", "rel. error", "rounds"},
       {false, false, true, true, true, true, true, true, true},
-      times};
+      fill_times};
   static const Columns kVerdicts = {
       {"variant", "role", "verdict", "rel. error", "max. error", "of lse", "against"},
       {false, false, false, true, true, true, false},
-      verdicts};
+      fill_verdicts};
   return shown == Shown::verdicts ? kVerdicts : kTimes;
+}
+
+Row cells(const Columns& columns, const ResultRecord& row) {
+  Row out(columns.header.size(), "-");
+  out[0] = name_with(row.variant, row.tuning);
+  out[1] = to_string(row.role);
+  columns.fill(row, out);
+  return out;
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -113,6 +111,10 @@ std::string paint(const std::string& text, const char* code, bool color) {
 
 }  // namespace
 
+Shown shown_of(const RunInfo& run) {
+  return run.command == "verify" ? Shown::verdicts : Shown::times;
+}
+
 std::string device_line(const RunInfo& run, const std::string& why) {
   const DeviceInfo& d = run.device;
   std::string what = d.kind == BackendKind::cuda
@@ -127,7 +129,7 @@ std::string shape_table(std::span<const ResultRecord> rows, const TableStyle& st
   if (rows.empty()) return {};
   const Columns& columns = columns_of(style.shown);
   std::vector<Row> lines{columns.header};
-  for (const ResultRecord& row : rows) lines.push_back(columns.cells(row));
+  for (const ResultRecord& row : rows) lines.push_back(cells(columns, row));
   std::vector<std::size_t> width(columns.header.size());
   for (const Row& line : lines) {
     for (std::size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
@@ -161,7 +163,7 @@ std::string markdown_tables(const ResultFile& file) {
     for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
     return text;
   };
-  const Columns& columns = columns_of(file.run.command == "verify" ? Shown::verdicts : Shown::times);
+  const Columns& columns = columns_of(shown_of(file.run));
   std::string out;
   for_each_shape(file.results, [&](std::span<const ResultRecord> rows) {
     out += "**" + heading(rows.front()) + "**\n\n|";
@@ -171,7 +173,7 @@ std::string markdown_tables(const ResultFile& file) {
     out += " :--- |\n";
     for (const ResultRecord& row : rows) {
       out += "|";
-      for (const std::string& cell : columns.cells(row)) out += " " + escaped(cell) + " |";
+      for (const std::string& cell : cells(columns, row)) out += " " + escaped(cell) + " |";
       out += " " + escaped(remark(row)) + " |\n";
     }
     out += "\n";

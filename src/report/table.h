@@ -8,7 +8,9 @@
 
 namespace fdbench::report {
 
+// `fdbench verify` times nothing.
 enum class Shown { times, verdicts };
+Shown shown_of(const RunInfo& run);
 
 struct TableStyle {
   bool color = false;

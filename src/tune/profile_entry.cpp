@@ -36,6 +36,20 @@ std::optional<Batch> measured(Measurer& measurer, const std::vector<std::size_t>
   return batch;
 }
 
+std::int64_t samples_of(const Batch& batch) {
+  std::int64_t samples = 0;
+  for (const auto& ns : batch.ns) samples += static_cast<std::int64_t>(ns.size());
+  return samples;
+}
+
+// A point's time over the first's, where it is shown to be faster.
+std::optional<double> shown_faster(const Batch& batch, std::size_t p) {
+  if (!batch.failed[p].empty()) return std::nullopt;
+  const auto ratio = paired(batch.ns[p], batch.ns[0], std::nullopt);
+  if (!ratio || !ratio->ci || ratio->ci->hi >= 1.0) return std::nullopt;
+  return ratio->ratio;
+}
+
 // Which of the plans to keep: the search's, `points`[0], or a known one.
 struct Decision {
   std::size_t plan = 0;
@@ -55,17 +69,17 @@ std::optional<Decision> decide(const SearchSpace& space, std::vector<std::size_t
     if (!batch) return std::nullopt;
     gains.cost_s += batch->cost_s;
     rounds += static_cast<std::int64_t>(batch->rounds.size());
-    for (const auto& ns : batch->ns) gains.samples += static_cast<std::int64_t>(ns.size());
+    gains.samples += samples_of(*batch);
     std::size_t own = 0;
     std::optional<std::size_t> faster;
     double least = 1.0;
     for (std::size_t p = 1; p < points.size(); ++p) {
       if (!batch->failed[p].empty()) continue;
       if (space.points[points[p]].has_origin("default")) own = p;
-      const auto ratio = paired(batch->ns[p], batch->ns[0], std::nullopt);
-      if (pass > 0 || !ratio || !ratio->ci || ratio->ci->hi >= 1.0 || ratio->ratio >= least) continue;
+      const auto ratio = pass == 0 ? shown_faster(*batch, p) : std::nullopt;
+      if (!ratio || *ratio >= least) continue;
       faster = points[p];
-      least = ratio->ratio;
+      least = *ratio;
     }
     if (faster) return Decision{*faster, false, rounds};
     if (own == 0) break;
@@ -83,9 +97,7 @@ std::optional<Decision> decide(const SearchSpace& space, std::vector<std::size_t
 std::optional<std::size_t> own_if_faster(const SearchSpace& space, const std::vector<std::size_t>& points,
                                          const Batch& batch) {
   for (std::size_t p = 1; p < points.size(); ++p) {
-    if (!batch.failed[p].empty() || !space.points[points[p]].has_origin("default")) continue;
-    const auto ratio = paired(batch.ns[p], batch.ns[0], std::nullopt);
-    if (ratio && ratio->ci && ratio->ci->hi < 1.0) return points[p];
+    if (space.points[points[p]].has_origin("default") && shown_faster(batch, p)) return points[p];
   }
   return std::nullopt;
 }
@@ -194,7 +206,7 @@ Gains add_gains(const SearchSpace& space, const SearchOutcome& outcome, Measurer
     exchanged = true;
     take_instead(space.points[*own], false, entry);
     gains.cost_s += batch->cost_s;
-    for (const auto& ns : batch->ns) entry.samples += static_cast<std::int64_t>(ns.size());
+    entry.samples += samples_of(*batch);
     decision.rounds += static_cast<std::int64_t>(batch->rounds.size());
   }
   if (exchanged && batch->failed[1].empty()) {

@@ -35,10 +35,18 @@ void add_rule_starts(SearchSpace& space, const DeviceInfo& device, const std::st
   const auto axis = axis_of(space, variant);
   if (!axis) return;
   Site site{space.problem, device, *axis, {}};
-  // The widest grid: the others may be persistent, which says nothing of a split's CTAs.
+  // The widest grid: the others may be persistent, which says nothing of a split's CTAs. Of the points that a
+  // rule may answer with, where there are any: other axes can share a split out to several CTAs.
+  const auto answers = [&](const SpacePoint& point) {
+    return point.tuning.values().size() == 1 && point.tuning.get(to_string(*axis));
+  };
+  const bool any = std::any_of(space.points.begin(), space.points.end(), [&](const SpacePoint& point) {
+    return point.variant == variant && answers(point);
+  });
   for (const SpacePoint& point : space.points) {
-    if (point.variant == variant && (site.base.splits == 0 || point.plan.grid.total() * site.base.splits >
-                                                                  site.base.grid.total() * point.plan.splits))
+    if (point.variant != variant || (any && !answers(point))) continue;
+    if (site.base.splits == 0 ||
+        point.plan.grid.total() * site.base.splits > site.base.grid.total() * point.plan.splits)
       site.base = point.plan;
   }
   for (const rules::NamedSplitRule& rule : rules) {

@@ -40,6 +40,10 @@ std::string_view to_string(SplitAxis axis) {
   return axis == SplitAxis::chunk ? "chunk" : "splits";
 }
 
+std::int64_t axis_value(SplitAxis axis, const LaunchPlan& plan) {
+  return axis == SplitAxis::chunk ? plan.chunk : plan.splits;
+}
+
 std::optional<SplitAxis> split_axis(std::span<const Axis> axes) {
   for (const SplitAxis axis : {SplitAxis::splits, SplitAxis::chunk}) {
     const auto named = [&](const Axis& one) { return one.name == to_string(axis); };
@@ -111,7 +115,7 @@ std::vector<std::int64_t> candidate_splits(const Site& site) {
 Site site_of(const Variant& variant, const Problem& problem, const DeviceInfo& device, SplitAxis axis,
              const LaunchPlan& own) {
   TuningPoint asked;
-  asked.set(to_string(axis), axis == SplitAxis::chunk ? own.chunk : own.splits);
+  asked.set(to_string(axis), axis_value(axis, own));
   const PlanResult made = make_plan(variant, problem, device, asked);
   const auto* plan = std::get_if<LaunchPlan>(&made);
   return {problem, device, axis, plan ? *plan : own};

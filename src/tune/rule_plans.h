@@ -22,7 +22,8 @@ namespace fdbench::tune {
 // The axis by which a variant lets itself be split.
 enum class SplitAxis { chunk, splits };
 
-std::string_view to_string(SplitAxis axis);  // the axis' name
+std::string_view to_string(SplitAxis axis);                       // the axis' name
+std::int64_t axis_value(SplitAxis axis, const LaunchPlan& plan);  // what the plan has on it
 // Of these axes the one that splits, "splits" before "chunk"; nothing where neither is there.
 std::optional<SplitAxis> split_axis(std::span<const Axis> axes);
 

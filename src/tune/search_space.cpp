@@ -191,7 +191,7 @@ bool SpacePoint::has_origin(const std::string& origin) const {
 }
 
 std::string SpacePoint::name() const {
-  return tuning.empty() ? variant : variant + " " + tuning.id();
+  return name_with(variant, tuning);
 }
 
 std::optional<std::size_t> SearchSpace::find(const std::string& variant, const TuningPoint& tuning) const {

@@ -52,9 +52,7 @@ std::optional<std::size_t> SplitSweep::find(const rules::Split& answer) const {
       if (points[i].tuning == point) return i;
     }
     if (const auto i = own()) {
-      const LaunchPlan& plan = points[*i].plan;
-      if (point.get(to_string(site.axis)) == (site.axis == SplitAxis::chunk ? plan.chunk : plan.splits))
-        return i;
+      if (point.get(to_string(site.axis)) == axis_value(site.axis, points[*i].plan)) return i;
     }
   }
   return std::nullopt;
@@ -89,10 +87,12 @@ std::vector<SplitSweep> split_sweeps(std::span<const ResultRecord> rows, const D
         sweep.points.push_back(times_of(*row));
     }
     if (sweep.points.size() < 2) continue;
-    sweep.site.base = sweep.points[sweep.own().value_or(0)].plan;
-    // The launch with the same splits asked for, where it is another (Site::base).
+    // As site_of has it.
+    const LaunchPlan& own = sweep.points[sweep.own().value_or(0)].plan;
+    sweep.site.base = own;
     for (const SplitTimes& point : sweep.points) {
-      if (!point.tuning.empty() && point.plan.splits == sweep.site.base.splits) sweep.site.base = point.plan;
+      if (point.tuning.get(to_string(sweep.site.axis)) == axis_value(sweep.site.axis, own))
+        sweep.site.base = point.plan;
     }
     sweeps.push_back(std::move(sweep));
   }

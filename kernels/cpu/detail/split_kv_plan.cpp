@@ -7,7 +7,6 @@
 #include "cpu/detail/split_kv.h"
 #include "cpu/detail/split_kv_amx.h"
 #include "cpu/detail/touch.h"
-#include "cpu/detail/work_queue.h"
 
 namespace fdbench::cpu {
 

@@ -185,6 +185,8 @@ __device__ __forceinline__ std::uint32_t swizzled(std::uint32_t token, std::uint
   return (piece / 8) * half_bytes<kTokenTiles>() + token * 128 + (((piece % 8) ^ (token % 8)) * 16);
 }
 
+// A tile in registers, whole before the first product: with one warp a scheduler nothing else hides what a
+// load takes, and once all lanes have it the next tile can be asked for.
 template <int kDim, int kTokenTiles>
 using TileFragments = std::uint32_t[kTokenTiles][kDim / 16][4];
 

@@ -16,14 +16,13 @@
 
 namespace fdbench::split {
 
-// Query heads of a block, at most.
-inline std::int64_t rows_of(const DecodeArgs& args, const LaunchPlan& plan) {
-  return Cut{plan.splits, Merge::none, plan.grid.z}.rows(args.heads / args.kv_heads);
+inline Cut cut_of(const LaunchPlan& plan, Merge merge) {
+  return {plan.splits, merge, plan.grid.z};
 }
 
 inline Params make_params(const DecodeArgs& args, const LaunchPlan& plan, Merge merge) {
   const std::int64_t group = args.heads / args.kv_heads;
-  const Pieces made = pieces(args.kv_heads, group, args.dim, {plan.splits, merge, plan.grid.z});
+  const Pieces made = pieces(args.kv_heads, group, args.dim, cut_of(plan, merge));
   const std::int64_t units = (args.seq + kUnitTokens - 1) / kUnitTokens;
   Params params;
   const bool in_turn = deals_in_turn(args.kv_heads);

@@ -79,13 +79,18 @@ inline constexpr Axis kCpAsyncAxes[] = {
     kRowBlocks,
 };
 
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
 // How a head is cut and meets again.
 struct Cut {
   std::int64_t splits = 1;
   Merge merge = Merge::none;
   std::int64_t row_blocks = 1;  // of a KV head
-  std::int64_t rows(std::int64_t group) const { return (group + row_blocks - 1) / row_blocks; }  // at most
-  std::int64_t cluster() const { return merge == Merge::cluster ? splits : 1; }                  // CTAs
+  std::int64_t blocks(std::int64_t kv_heads) const { return kv_heads * row_blocks; }
+  std::int64_t rows(std::int64_t group) const { return ceil_div(group, row_blocks); }  // a block, at most
+  std::int64_t cluster() const { return merge == Merge::cluster ? splits : 1; }        // CTAs
 };
 
 // What follows from it: see split_params.h and split_merge.cuh.
@@ -100,10 +105,6 @@ struct Pieces {
 inline constexpr std::int64_t kMaxSeq =
     (std::int64_t{1} << 31) - 1 - 2 * kUnitTokens;  // coordinates are 32 bits
 inline constexpr std::int64_t kMaxCluster = 16;     // above 8 the kernel asks for it
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 inline std::int64_t units_of(const Problem& problem) {
   return ceil_div(problem.seq, kUnitTokens);
@@ -164,7 +165,7 @@ inline Pieces pieces(std::int64_t kv_heads, std::int64_t group, std::int64_t dim
   const int threads = threads_for(kernel_rows(made.rows));
   const std::int64_t row_quads = dim / 4;
   const std::int64_t quads = made.rows * row_quads;
-  const std::int64_t blocks = kv_heads * cut.row_blocks;
+  const std::int64_t blocks = cut.blocks(kv_heads);
   const auto rows_of = [&](const Meeting& meeting) {
     return std::max<std::int64_t>(1, (std::int64_t{1} << meeting.piece_log2) / row_quads);
   };
@@ -253,8 +254,7 @@ inline double predicted_us(const Problem& problem, const DeviceInfo& device, con
   const double memory = device.bandwidth_datasheet.value_or(device.sms * 36.4e9) * 0.95e-6;
   const double gpc = memory * 0.2225;
   const bool clusters = cut.merge == Merge::cluster;
-  const std::int64_t blocks = problem.kv_heads * cut.row_blocks;
-  const std::int64_t ctas = blocks * cut.splits;
+  const std::int64_t ctas = cut.blocks(problem.kv_heads) * cut.splits;
   const std::int64_t room = std::max<std::int64_t>(1, clusters ? cluster_ctas(device) : device.sms);
   const double units = static_cast<double>(ceil_div(units_of(problem), cut.splits));
   const double cta_bytes = units * kUnitTokens * 2.0 * static_cast<double>(problem.dim) * 2.0;
@@ -326,7 +326,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   if (device.sms < 1) return Unsupported{name + " needs the number of multiprocessors, not given"};
 
   const std::int64_t units = units_of(problem);
-  const auto blocks_of = [&](const Cut& cut) { return problem.kv_heads * cut.row_blocks; };
+  const auto ctas_of = [&](const Cut& cut) { return cut.blocks(problem.kv_heads) * cut.splits; };
   const std::int64_t most_smem = std::min(device.smem_per_block, device.smem_per_sm - 1024);
 
   // As asked; else two where each CTA then has a multiprocessor of its own and a warp has three units or
@@ -335,7 +335,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   // 0.4 % (32/32, 32768).
   const auto stages_for = [&](const Cut& cut) {
     if (stages_asked) return *stages_asked;
-    const std::int64_t ctas = blocks_of(cut) * cut.splits;
+    const std::int64_t ctas = ctas_of(cut);
     const std::int64_t room = cut.merge == Merge::cluster ? cluster_ctas(device) : device.sms;
     const std::int64_t warp_units = ceil_div(ceil_div(units, cut.splits), kWarps);
     const bool two = kernel.max_stages >= 2 && ctas <= room && warp_units > 2 &&
@@ -366,8 +366,8 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
     if (cut.merge == Merge::shared) {
       if (!device.cooperative_launch) return with + "needs cooperative launches, which this device has not";
       const std::int64_t room = device.sms * ctas_per_sm(device, cut.rows(problem.group()), smem);
-      if (blocks_of(cut) * cut.splits > room) {
-        return with + "needs all CTAs resident: " + std::to_string(blocks_of(cut) * cut.splits) +
+      if (ctas_of(cut) > room) {
+        return with + "needs all CTAs resident: " + std::to_string(ctas_of(cut)) +
                " are asked for, and this device holds " + std::to_string(room);
       }
     }
@@ -438,7 +438,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   if (result.cooperative) result.zeroed_bytes = slot_bytes;
   if (best.merge == Merge::last_cta) {
     result.scratch_bytes = slot_bytes;
-    result.zeroed_bytes = blocks_of(best) * 4;
+    result.zeroed_bytes = best.blocks(problem.kv_heads) * 4;
   }
   if (!splits_asked) result.rule = "cost_model";
   return result;
