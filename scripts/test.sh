@@ -29,7 +29,8 @@ if [ -n "$preset" ]; then
   how=(--preset "$preset")
 else
   dir=build
-  configure_and_build "$dir" -DCMAKE_BUILD_TYPE=Release -DFDBENCH_TESTS=ON "$@"
+  # quickstart.sh may have left CUDA out of this folder; its tests need no device.
+  configure_and_build "$dir" -DCMAKE_BUILD_TYPE=Release -DFDBENCH_TESTS=ON -DFDBENCH_CUDA=AUTO "$@"
   how=(--test-dir "$dir")
 fi
 exec ctest "${how[@]}" --output-on-failure --no-tests=error -j2 --output-junit "$PWD/$dir/tests.xml"

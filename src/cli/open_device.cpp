@@ -47,7 +47,7 @@ CudaDevices cuda_devices() {
   const CudaDeviceCount found = cuda_device_count();
   return {found.count, found.why_none};
 #else
-  return {0, "this build has no CUDA backend (configured without a CUDA toolkit)"};
+  return {0, "this build has no CUDA backend (see FDBENCH_CUDA in README.md)"};
 #endif
 }
 
