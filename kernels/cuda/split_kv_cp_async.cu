@@ -35,38 +35,32 @@ using split::Params;
 
 constexpr int kMaxStages = 2;
 
-// Partners, two warps that share a unit, copy half of each tile.
-template <int kDim, int kPartners>
+template <int kDim>
 struct CpAsyncLoader {
-  static constexpr bool kMeetsToWait = true;
   const __nv_bfloat16* base[2];  // K, V of this KV head
   std::int64_t seq_stride[2];
   std::uint32_t ring;  // shared address
-  split::WarpUnits units;
+  split::WarpUnits<kDim> units;
   int stages;
   int seq;
-  split::WarpRole role;
 
   // The unit's tile as one group; an empty one past the last unit. Tokens from `seq` on are written as zeros
   // and not read.
   __device__ __forceinline__ void load(int unit, int stage, int which) const {
     constexpr int kPieces = kDim / 8;  // of a token
     constexpr int kTokensAtOnce = 32 / kPieces;
-    constexpr int kTokens = split::kUnitTokens / kPartners;
-    const int before = role.first_row / device::kHeadsPerTile * kTokens;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if (unit < units.count) {
-      const std::uint32_t tile =
-          ring + static_cast<std::uint32_t>((stage * 2 + which) * split::tile_bytes(kDim));
+      const std::uint32_t tile = ring + static_cast<std::uint32_t>((stage * 2 + which) * split::kTileBytes);
       const int first = units.token(unit);
       const __nv_bfloat16* const from = base[which] + first * seq_stride[which] + lane % kPieces * 8;
 #pragma unroll
-      for (int i = 0; i < kTokens / kTokensAtOnce; ++i) {
-        const int token = before + i * kTokensAtOnce + lane / kPieces;
+      for (int i = 0; i < split::unit_tokens(kDim) / kTokensAtOnce; ++i) {
+        const int token = i * kTokensAtOnce + lane / kPieces;
         const bool there = first + token < seq;
         ptx::cp_async_cg_16_zfill(
-            tile + device::swizzled<split::kTokenTiles>(static_cast<std::uint32_t>(token),
-                                                        static_cast<std::uint32_t>(lane % kPieces)),
+            tile + device::swizzled<split::kTokenTiles<kDim>>(static_cast<std::uint32_t>(token),
+                                                              static_cast<std::uint32_t>(lane % kPieces)),
             there ? from + token * seq_stride[which] : base[which], there ? 16u : 0u);
       }
     }
@@ -85,7 +79,7 @@ struct CpAsyncLoader {
     } else {
       ptx::cp_async_wait_group<2 * kMaxStages - 1>();
     }
-    split::sync_partners<kPartners>(role.warp);
+    __syncwarp();
   }
   __device__ __forceinline__ void refill(int unit, int stage, int which) const {
     load(unit, stage, which);
@@ -94,23 +88,21 @@ struct CpAsyncLoader {
 };
 
 template <int kDim, int kMaxRows, Merge kMerge>
-__global__ void __launch_bounds__(split::threads_for(kMaxRows), 1)
+__global__ void __launch_bounds__(split::kThreads, 1)
     split_kv_cp_async_kernel(const __grid_constant__ Params params) {
   extern __shared__ __align__(128) unsigned char smem[];
-  const split::WarpRole role = split::warp_role();
-  const split::WarpUnits units = split::warp_units(params, static_cast<int>(blockIdx.x), role.warp);
-  CpAsyncLoader<kDim, kMaxRows / device::kHeadsPerTile> loader = {
+  const int warp = split::warp_index();
+  const split::WarpUnits<kDim> units = split::warp_units<kDim>(params, static_cast<int>(blockIdx.x), warp);
+  CpAsyncLoader<kDim> loader = {
       {static_cast<const __nv_bfloat16*>(params.k) + blockIdx.y * params.k_head_stride,
        static_cast<const __nv_bfloat16*>(params.v) + blockIdx.y * params.v_head_stride},
       {params.k_seq_stride, params.v_seq_stride},
-      ptx::shared_address(smem) +
-          static_cast<std::uint32_t>(role.warp * params.stages * 2 * split::tile_bytes(kDim)),
+      ptx::shared_address(smem) + static_cast<std::uint32_t>(warp * params.stages * 2 * split::kTileBytes),
       units,
       params.stages,
       params.seq,
-      role,
   };
-  split::decode<kDim, kMaxRows, kMerge>(params, smem, units, role, loader);
+  split::decode<kDim, kMaxRows, kMerge>(params, smem, units, warp, loader);
 }
 
 using KernelPointer = void (*)(Params);
@@ -200,8 +192,8 @@ constinit const Variant split_kv_cp_async = {
     .summary =
         "one launch: cp.async into swizzled stages, tensor cores for whole groups (designed for sm_80 to "
         "sm_89)",
-    // 1: no units in turn; 4 warps whatever the group. 2: one block of query heads, up to 16.
-    .tuning_version = 3,
+    // 1: no units in turn. 2: one block of query heads, up to 16. 3: 32 tokens a tile whatever the dimension.
+    .tuning_version = 4,
     // Weights and output rounded to bf16: 1.7e-3 to 2.3e-3 on the decode suite. Over few outputs it
     // scatters: 2.51e-3 was seen once (7 heads, other inputs than the standard ones).
     .tolerance = 3e-3,

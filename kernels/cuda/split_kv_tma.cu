@@ -1,14 +1,15 @@
 // split_kv_tma: split-KV decode attention in one launch, on tensor cores, fed by the copy engine.
 //
-// Idea: all query heads of a KV head share one read of its tokens (detail/flash_tile.cuh); on short rows they
-// are shared out to CTAs of 4 or 8, all but one of which read from L2 (axis row_blocks). Each of a CTA's four
-// warps (pairs of warps with 9 to 16 query heads) has stages of its own, 32 tokens of K and 32 of V,
-// that TMA fills with the 128-byte swizzle, one copy a tile: a warp issues its own copies, waits for nobody
-// else's, and refills K as soon as it is scored. The first copies leave before anything else is looked at.
-// Partial results meet within the same launch, in one of four ways (detail/split_merge.cuh); the plan takes
-// the one that its cost model finds cheapest (detail/split_plan.h). Where a cluster can hold all of a head's
-// CTAs that is a cluster: half of the multiprocessors, each with 128 KB on its way, already take all that the
-// memory gives, and results meet in shared memory within 0.5 us.
+// Idea: all query heads of a KV head share one read of its tokens (up to 8 by detail/tokens_as_rows.cuh, up
+// to 16 by detail/heads_as_rows.cuh); on short rows they are shared out to CTAs of 4 or 8, all but one of
+// which read from L2 (axis row_blocks). Each of a CTA's four warps has stages of its own, a tile of 8 KB of K
+// and one of V (32 tokens at dim 128, 64 at dim 64), that TMA fills with the 128-byte swizzle, one copy a
+// tile: a warp issues its own copies, waits for nobody else's, and refills a tile as soon as it is in
+// registers. The first copies leave before anything else is looked at. Partial results meet within the same
+// launch, in one of four ways (detail/split_merge.cuh); the plan takes the one that its cost model finds
+// cheapest (detail/split_plan.h). Where a cluster can hold all of a head's CTAs that is a cluster: half of
+// the multiprocessors, each with 128 KB on its way, already take all that the memory gives, and results meet
+// in shared memory within 0.5 us.
 //
 // Limits: bf16; head dimensions 64 and 128; any group of query heads, 16 a CTA, more in further CTAs; tokens
 // numbered in 32 bits. 64 KB of shared memory a stage at dim 128, so one stage on sm_120.
@@ -44,21 +45,19 @@ using split::Params;
 // all lanes (the shuffle tells the compiler), and an elected lane needs no loop over lanes.
 template <int kDim>
 struct TmaLoader {
-  static constexpr bool kMeetsToWait = false;
   const CUtensorMap* maps[2];  // K, V
   unsigned char* ring;
   ptx::Mbarrier* full;  // K of stage s at 2 * s, V after it
-  split::WarpUnits units;
+  split::WarpUnits<kDim> units;
   int stages;
   bool elected;
   ptx::CachePolicy policy;
   std::uint32_t parity = 0;
 
   __device__ __forceinline__ void load(int unit, int stage, int which) const {
-    constexpr int kTile = split::tile_bytes(kDim);
     ptx::Mbarrier* const barrier = full + stage * 2 + which;
-    unsigned char* const tile = ring + (stage * 2 + which) * kTile;
-    ptx::mbarrier_arrive_expect_tx(barrier, kTile);
+    unsigned char* const tile = ring + (stage * 2 + which) * split::kTileBytes;
+    ptx::mbarrier_arrive_expect_tx(barrier, split::kTileBytes);
     ptx::cp_async_bulk_tensor_4d(tile, maps[which], 0, static_cast<int>(blockIdx.y), units.token(unit), 0,
                                  barrier, policy);
   }
@@ -88,24 +87,24 @@ struct TmaLoader {
 };
 
 template <int kDim, int kMaxRows, Merge kMerge>
-__global__ void __launch_bounds__(split::threads_for(kMaxRows), 1)
+__global__ void __launch_bounds__(split::kThreads, 1)
     split_kv_tma_kernel(const __grid_constant__ Params params, const __grid_constant__ CUtensorMap k_map,
                         const __grid_constant__ CUtensorMap v_map) {
   extern __shared__ __align__(1024) unsigned char smem[];
-  const split::WarpRole role = split::warp_role();
-  const split::WarpUnits units = split::warp_units(params, static_cast<int>(blockIdx.x), role.warp);
-  constexpr int kStage = 2 * split::tile_bytes(kDim);
+  const int warp = split::warp_index();
+  const split::WarpUnits<kDim> units = split::warp_units<kDim>(params, static_cast<int>(blockIdx.x), warp);
+  constexpr int kStage = 2 * split::kTileBytes;
   TmaLoader<kDim> loader = {
       {&k_map, &v_map},
-      smem + role.warp * params.stages * kStage,
+      smem + warp * params.stages * kStage,
       reinterpret_cast<ptx::Mbarrier*>(smem + split::kWarps * params.stages * kStage) +
-          role.warp * params.stages * 2,
+          warp * params.stages * 2,
       units,
       params.stages,
-      ptx::elect_one() && role.first_row == 0,
+      ptx::elect_one(),
       ptx::createpolicy_evict_first(),
   };
-  split::decode<kDim, kMaxRows, kMerge>(params, smem, units, role, loader);
+  split::decode<kDim, kMaxRows, kMerge>(params, smem, units, warp, loader);
 }
 
 using KernelPointer = void (*)(Params, CUtensorMap, CUtensorMap);
@@ -146,7 +145,7 @@ class PreparedSplitKvTma final : public Prepared {
                                        .dim = args.dim,
                                        .seq_stride = seq_stride,
                                        .head_stride = head_stride},
-                                      64, split::kUnitTokens, cuda::Swizzle::bytes128);
+                                      64, split::unit_tokens(args.dim), cuda::Swizzle::bytes128);
     };
     k_map_ = map(args.k, args.k_seq_stride, args.k_head_stride);
     v_map_ = map(args.v, args.v_seq_stride, args.v_head_stride);
@@ -199,8 +198,8 @@ constinit const Variant split_kv_tma = {
     .role = Role::candidate,
     .summary =
         "one launch: TMA into swizzled stages, tensor cores for whole groups, merge in the same kernel",
-    // 1: no units in turn; 4 warps whatever the group. 2: one block of query heads, up to 16.
-    .tuning_version = 3,
+    // 1: no units in turn. 2: one block of query heads, up to 16. 3: 32 tokens a tile whatever the dimension.
+    .tuning_version = 4,
     // Weights and output rounded to bf16: 1.7e-3 to 2.3e-3 on the decode suite. Over few outputs it
     // scatters: 2.51e-3 was seen once (7 heads, other inputs than the standard ones).
     .tolerance = 3e-3,

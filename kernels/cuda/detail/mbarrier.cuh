@@ -1,5 +1,5 @@
-// Barriers of a CTA. mbarrier instructions on this CTA's shared memory (sm_90 and later; those without a
-// transaction count also sm_80). A barrier is 8 bytes, 8-byte aligned. Its phase starts at 0; a wait on
+// mbarrier instructions on this CTA's shared memory (sm_90 and later; those without a transaction count also
+// sm_80). A barrier is 8 bytes, 8-byte aligned. Its phase starts at 0; a wait on
 // parity p returns once the phase of that parity has completed, so the n-th use of a barrier waits on n & 1.
 #pragma once
 
@@ -10,12 +10,6 @@
 namespace fdbench::ptx {
 
 using Mbarrier = std::uint64_t;
-
-// Named barrier `id` (1 to 15; 0 is __syncthreads's) of `threads`, whole warps. Ordering: as __syncthreads,
-// among these.
-__device__ __forceinline__ void barrier_sync(int id, int threads) {
-  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
 
 // Sets the phase to 0, awaiting `arrivals` a phase. Ordering: none by itself; other threads need a barrier
 // after it, the copy engine a fence (below) in the same thread.

@@ -23,7 +23,7 @@ inline Cut cut_of(const LaunchPlan& plan, Merge merge) {
 inline Params make_params(const DecodeArgs& args, const LaunchPlan& plan, Merge merge) {
   const std::int64_t group = args.heads / args.kv_heads;
   const Pieces made = pieces(args.kv_heads, group, args.dim, cut_of(plan, merge));
-  const std::int64_t units = (args.seq + kUnitTokens - 1) / kUnitTokens;
+  const std::int64_t units = ceil_div(args.seq, unit_tokens(args.dim));
   Params params;
   const bool in_turn = deals_in_turn(args.kv_heads);
   const std::int64_t takers = plan.splits * (in_turn ? kWarps : 1);

@@ -8,17 +8,18 @@
 
 namespace fdbench::split {
 
-// Measured on an H200: 4 warps of 32 tokens against 8 of 16, 4 of 16 and 8 of 32, on the 36 shapes of
+// A tile is K or V of a unit, the tokens that a warp takes at a time: 32 of dimension 128, 64 of 64. Measured
+// on an H200, dim 128: 4 warps of 32 tokens against 8 of 16, 4 of 16 and 8 of 32, on the 36 shapes of
 // docs/kernels.md: best or within 1 % of it on all; 4 of 16 lost up to 12 %. Again with the merge as it is
-// now: 8 of 16 up to 6 % slower.
-inline constexpr int kTokenTiles = 2;  // m16 tiles of tokens in a unit
-inline constexpr int kUnitTokens = 16 * kTokenTiles;
-inline constexpr int kWarps = 4;              // that take units; each has a partner for query heads 8 to 15
-inline constexpr int kStageBarriers = 2 * 1;  // a warp's, a stage: K and V
-
-FDBENCH_HOST_DEVICE constexpr int tile_bytes(int dim) {
-  return kUnitTokens * dim * 2;
+// now: 8 of 16 up to 6 % slower, 4 of 64 up to 6 %. Dim 64: 64 tokens against 32, 2 to 3 % slower where they
+// leave warps without a unit (16/1 at 2048), else up to 7 % faster.
+inline constexpr int kTileBytes = 8192;
+FDBENCH_HOST_DEVICE constexpr int unit_tokens(std::int64_t dim) {
+  return static_cast<int>(kTileBytes / (dim * 2));
 }
+inline constexpr int kWarps = 4;
+inline constexpr int kThreads = kWarps * 32;
+inline constexpr int kStageBarriers = 2 * 1;  // a warp's, a stage: K and V
 
 inline constexpr int kSlotBytes = 16 + 8;  // in global memory: four sums, and (m, l)
 
@@ -27,10 +28,6 @@ inline constexpr int kMaxRows = 16;  // query heads a CTA takes, at most
 // Which kernel takes `rows` query heads a CTA: the one made for 8 or for 16.
 constexpr int kernel_rows(std::int64_t rows) {
   return rows <= 8 ? 8 : 16;
-}
-// And its threads: a warp for each 8 query heads of a unit.
-FDBENCH_HOST_DEVICE constexpr int threads_for(int rows) {
-  return kWarps * 32 * (rows / 8);
 }
 
 // Whether units are dealt out in turn over all CTAs of a head. On an H200 that was 0 to 2 % faster with up to
@@ -41,9 +38,9 @@ constexpr bool deals_in_turn(std::int64_t kv_heads) {
 
 // Of a CTA whose kernel is made for `rows` query heads. `inbox_slots`: splits << piece_log2 in a cluster,
 // else 0; `inbox_rows`: splits * rows of a piece.
-constexpr std::int64_t dynamic_smem(int dim, int rows, std::int64_t stages, std::int64_t inbox_slots,
+constexpr std::int64_t dynamic_smem(int rows, std::int64_t stages, std::int64_t inbox_slots,
                                     std::int64_t inbox_rows) {
-  const std::int64_t ring = kWarps * stages * (2 * tile_bytes(dim) + kStageBarriers * 8);
+  const std::int64_t ring = kWarps * stages * (2 * kTileBytes + kStageBarriers * 8);
   const std::int64_t inbox = inbox_slots > 0 ? inbox_slots * 16 + inbox_rows * 8 + 8 : 0;
   return ring + kWarps * rows * 8 + inbox;
 }

@@ -22,7 +22,6 @@
 
 #include "atomics.cuh"
 #include "cluster.cuh"
-#include "flash_tile.cuh"
 #include "mbarrier.cuh"
 #include "shared_address.cuh"
 #include "softmax_state.cuh"
@@ -213,10 +212,11 @@ __device__ __forceinline__ bool written(float4 o, float2 ml) {
   return min(low, min(__float_as_uint(ml.x), __float_as_uint(ml.y))) != 0;
 }
 
-// This CTA's results, by warp: rows of device::kPartialPitch<kDim> floats and (m, l) of kMaxRows rows.
+// This CTA's results, by warp: a row of kDim floats and (m, l) for each of kMaxRows query heads.
 struct WarpResults {
   const float* o;
-  int o_pitch;  // floats from warp to warp
+  int warp_pitch;  // floats from warp to warp
+  int row_pitch;   // floats from row to row
   const float2* ml;
 };
 
@@ -240,7 +240,6 @@ __device__ __forceinline__ Turn first_turn(const Meeting& meeting) {
 template <int kDim, int kMaxRows, Merge kMerge>
 struct Routes {
   static constexpr int kQuads = kDim / 4;
-  static constexpr int kThreads = threads_for(kMaxRows);
   static constexpr int kEach = (kMaxRows * kQuads + kThreads - 1) / kThreads;  // quads a thread brings
 
   // In global memory: of its first quad, and of the first part that it adds up.
@@ -271,9 +270,7 @@ struct Routes {
       }
     } else if constexpr (kMerge != Merge::none) {
       const Slots slots = slots_at<kDim>(params, meeting, first_place<kMerge>(params, block));
-      const int owner = quad(0) >> meeting.piece_log2;
-      const int local = quad(0) & ((1 << meeting.piece_log2) - 1);
-      to = slots + (((owner * meeting.parts + block.split) << meeting.piece_log2) + local);
+      to = slots + meeting.slot(quad(0), block.split);
       const Turn turn = first_turn(meeting);
       const int first = kMerge == Merge::shared ? block.split * meeting.parts : 0;
       from = slots + (((first + turn.part) << meeting.piece_log2) + turn.local);
@@ -281,9 +278,9 @@ struct Routes {
     }
   }
 
-  // Slots from quad(0)'s to quad(i)'s: whole pieces further, or within one.
+  // Slots from quad(0)'s to quad(i)'s, whatever quad(0), which is below kThreads: nothing carries.
   __device__ __forceinline__ static int step(const Meeting& meeting, int i) {
-    return i * kThreads * ((1 << meeting.piece_log2) <= kThreads ? meeting.parts : 1);
+    return meeting.slot(i * kThreads, 0);
   }
 };
 
@@ -297,7 +294,7 @@ __device__ __forceinline__ void put(const Slots& slot, const Partial& result) {
 // Adds up `mine` quads of one owner's slots, from a thread's first on, and hands each to `emit(local, sum)`,
 // in one lane. A warp takes 32 >> lanes_log2 neighbouring quads. kInbox: in shared memory and all there. Else
 // in global memory; kWaits: until they are written, and puts the zeros back.
-template <int kDim, int kThreads, bool kInbox, bool kWaits, class Emit>
+template <int kDim, bool kInbox, bool kWaits, class Emit>
 __device__ __forceinline__ void add_up(Slots slots, const Meeting& meeting, int mine, Emit emit) {
   constexpr int kQuads = kDim / 4;
   constexpr int kAtOnce = 4;  // slots a lane loads before it uses the first
@@ -372,31 +369,33 @@ __device__ __forceinline__ void merge_block(const Params& params, const Block& b
                                             const Routes<kDim, kMaxRows, kMerge>& routes, const Slots& inbox,
                                             ptx::Mbarrier* inbox_barrier) {
   constexpr int kQuads = kDim / 4;
-  constexpr int kThreads = threads_for(kMaxRows);
   constexpr int kEach = (kMaxRows * kQuads + kThreads - 1) / kThreads;
   const Meeting& meeting = params.meeting;
   const int quads = block.rows * kQuads;
 
-  // The warps' results, to each quad's owner. All are loaded before the first is used.
+  // The warps' results, to each quad's owner. All of a thread's are loaded, and merged, before the first is
+  // used; past the last row the last one again.
   float4 o[kEach][kWarps];
   float2 ml[kEach][kWarps];
+  Partial merged[kEach];
 #pragma unroll
   for (int i = 0; i < kEach; ++i) {
     const int quad = routes.quad(i);
-    if (quad >= quads) break;
+    const int row = min(quad / kQuads, block.rows - 1);
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) {
-      ml[i][w] = warps.ml[w * kMaxRows + quad / kQuads];
-      o[i][w] = *reinterpret_cast<const float4*>(
-          warps.o + w * warps.o_pitch + quad / kQuads * device::kPartialPitch<kDim> + quad % kQuads * 4);
+      ml[i][w] = warps.ml[w * kMaxRows + row];
+      o[i][w] = *reinterpret_cast<const float4*>(warps.o + w * warps.warp_pitch + row * warps.row_pitch +
+                                                 quad % kQuads * 4);
     }
   }
 #pragma unroll
+  for (int i = 0; i < kEach; ++i) merge_into(merged[i], o[i], ml[i]);
+#pragma unroll
   for (int i = 0; i < kEach; ++i) {
     const int quad = routes.quad(i);
     if (quad >= quads) break;
-    Partial part;
-    merge_into(part, o[i], ml[i]);
+    const Partial& part = merged[i];
     if constexpr (kMerge == Merge::none) {
       write_output<kDim>(params, block, quad, part);
     } else if constexpr (kMerge == Merge::cluster) {
@@ -418,7 +417,7 @@ __device__ __forceinline__ void merge_block(const Params& params, const Block& b
       last = ptx::atom_inc_acq_rel(params.arrivals + block.index, final_arrival) == final_arrival;
     }
     if (!__syncthreads_or(last)) return;
-    add_up<kDim, kThreads, false, false>(routes.from, meeting, quads, [&](int quad, const Partial& sum) {
+    add_up<kDim, false, false>(routes.from, meeting, quads, [&](int quad, const Partial& sum) {
       write_output<kDim>(params, block, quad, sum);
     });
   } else if constexpr (kMerge != Merge::none) {
@@ -428,12 +427,12 @@ __device__ __forceinline__ void merge_block(const Params& params, const Block& b
       write_output<kDim>(params, block, first + local, sum);
     };
     if constexpr (kMerge == Merge::shared) {
-      add_up<kDim, kThreads, false, true>(routes.from, meeting, mine, write);
+      add_up<kDim, false, true>(routes.from, meeting, mine, write);
     } else {
       const Turn turn = first_turn(meeting);
       ptx::mbarrier_wait_parity_cluster(inbox_barrier, 0);
-      add_up<kDim, kThreads, true, false>(
-          {inbox.o + (turn.part << meeting.piece_log2) + turn.local, inbox.ml}, meeting, mine, write);
+      add_up<kDim, true, false>({inbox.o + (turn.part << meeting.piece_log2) + turn.local, inbox.ml}, meeting,
+                                mine, write);
     }
   }
 }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "core/host_device.h"
+
 namespace fdbench::split {
 
 // How the partial results of a head's CTAs meet. Values are the axis `merge`'s.
@@ -19,10 +21,15 @@ struct Meeting {
   std::int32_t parts = 1;
   std::int32_t piece_log2 = 0;
   std::int32_t lanes_log2 = 0;
+
+  // Slots before that of `part` for `quad`: [owner, part, quad of the piece] (split_merge.cuh).
+  FDBENCH_HOST_DEVICE constexpr std::int32_t slot(std::int32_t quad, std::int32_t part) const {
+    return (((quad >> piece_log2) * parts + part) << piece_log2) + (quad & ((1 << piece_log2) - 1));
+  }
 };
 
-// A unit is what a warp takes at a time, 32 tokens. A block is up to 16 query heads of a KV head. A quad
-// is four dimensions of one query head's output; a block's quads are numbered head by head. The grid is
+// A unit is what a warp takes at a time (split_layout.h). A block is up to 16 query heads of a KV head. A
+// quad is four dimensions of one query head's output; a block's quads are numbered head by head. The grid is
 // (splits, KV heads, blocks of a KV head).
 //
 // Constant memory comes in lines, and the first touch of each stalls: what a CTA needs before it can load

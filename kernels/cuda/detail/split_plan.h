@@ -2,10 +2,10 @@
 // Pure, plain C++.
 //
 // Axes, each the plan's to choose when absent:
-//   splits   CTAs a head; contiguous ranges of 32-token units that differ by at most one
+//   splits   CTAs a head; contiguous ranges of units (split_layout.h) that differ by at most one
 //   merge    how they meet (split_params.h)
 //   row_blocks  CTAs that share out a KV head's query heads; each reads all tokens of its split
-//   stages   K and V tiles of 32 tokens that each of a CTA's four warps keeps in flight
+//   stages   8 KB tiles of K and of V that each of a CTA's four warps keeps in flight
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct Kernel {
 };
 
 // What ptxas gives the kernels, at most, over all their instances and architectures.
-inline constexpr int kRegisters = 240;
+inline constexpr int kRegisters = 255;
 
 constexpr KernelResources resources(std::string_view kernel, int cc, int dynamic_smem) {
   return {.kernel = kernel,
@@ -47,7 +47,7 @@ constexpr KernelResources resources(std::string_view kernel, int cc, int dynamic
           .registers = kRegisters,
           .static_smem = 0,
           .dynamic_smem = dynamic_smem,
-          .threads = threads_for(16),
+          .threads = kThreads,
           .ctas_per_sm = 1};
 }
 
@@ -68,14 +68,14 @@ inline constexpr Axis kTmaAxes[] = {
      "cheapest "
      "when absent",
      0, 3},
-    {"stages", "32-token tiles of K and of V that each of 4 warps keeps in flight; 1 or 2 when absent", 1,
+    {"stages", "8 KB tiles of K and of V that each of 4 warps keeps in flight; 1 or 2 when absent", 1,
      kMaxStages},
     kRowBlocks,
 };
 inline constexpr Axis kCpAsyncAxes[] = {
     {"splits", "CTAs a head; by the plan's cost model when absent", 1, kMaxSplits},
     {"merge", "0 none (one split), 1 last_cta, 2 shared (all CTAs resident); the cheapest when absent", 0, 2},
-    {"stages", "32-token tiles of K and of V that each of 4 warps keeps in flight; 1 or 2 when absent", 1, 2},
+    {"stages", "8 KB tiles of K and of V that each of 4 warps keeps in flight; 1 or 2 when absent", 1, 2},
     kRowBlocks,
 };
 
@@ -103,11 +103,11 @@ struct Pieces {
 };
 
 inline constexpr std::int64_t kMaxSeq =
-    (std::int64_t{1} << 31) - 1 - 2 * kUnitTokens;  // coordinates are 32 bits
-inline constexpr std::int64_t kMaxCluster = 16;     // above 8 the kernel asks for it
+    (std::int64_t{1} << 31) - 1 - 2 * unit_tokens(64);  // coordinates are 32 bits
+inline constexpr std::int64_t kMaxCluster = 16;         // above 8 the kernel asks for it
 
 inline std::int64_t units_of(const Problem& problem) {
-  return ceil_div(problem.seq, kUnitTokens);
+  return ceil_div(problem.seq, unit_tokens(problem.dim));
 }
 
 // Blocks that a KV head's query heads can be shared out to. Each reads the KV head's tokens, all but one from
@@ -147,14 +147,14 @@ inline std::optional<Merge> parse_merge(std::string_view text) {
 }
 
 // `owners` share `quads`; `parts` bring theirs to each.
-inline Meeting meeting_of(std::int64_t quads, std::int64_t owners, std::int64_t parts, int threads) {
+inline Meeting meeting_of(std::int64_t quads, std::int64_t owners, std::int64_t parts) {
   Meeting meeting;
   meeting.parts = static_cast<std::int32_t>(parts);
   while ((owners << meeting.piece_log2) < quads) ++meeting.piece_log2;
   // Four slots a lane while the piece leaves threads idle, then as many lanes as fill its warp.
   const auto lanes = [&] { return std::int64_t{1} << meeting.lanes_log2; };
   const std::int64_t piece = std::int64_t{1} << meeting.piece_log2;
-  while (lanes() < 32 && 4 * lanes() < parts && piece * lanes() < threads) ++meeting.lanes_log2;
+  while (lanes() < 32 && 4 * lanes() < parts && piece * lanes() < kThreads) ++meeting.lanes_log2;
   while (piece * lanes() < 32 && lanes() < parts) ++meeting.lanes_log2;
   return meeting;
 }
@@ -162,7 +162,6 @@ inline Meeting meeting_of(std::int64_t quads, std::int64_t owners, std::int64_t 
 inline Pieces pieces(std::int64_t kv_heads, std::int64_t group, std::int64_t dim, const Cut& cut) {
   Pieces made;
   made.rows = static_cast<int>(cut.rows(group));
-  const int threads = threads_for(kernel_rows(made.rows));
   const std::int64_t row_quads = dim / 4;
   const std::int64_t quads = made.rows * row_quads;
   const std::int64_t blocks = cut.blocks(kv_heads);
@@ -174,18 +173,18 @@ inline Pieces pieces(std::int64_t kv_heads, std::int64_t group, std::int64_t dim
   };
   switch (cut.merge) {
     case Merge::none:
-      made.meeting = meeting_of(quads, 1, 1, threads);
+      made.meeting = meeting_of(quads, 1, 1);
       break;
     case Merge::last_cta:
-      made.meeting = meeting_of(quads, 1, cut.splits, threads);
+      made.meeting = meeting_of(quads, 1, cut.splits);
       in_memory(made.meeting, blocks);
       break;
     case Merge::shared:
-      made.meeting = meeting_of(quads, cut.splits, cut.splits, threads);
+      made.meeting = meeting_of(quads, cut.splits, cut.splits);
       in_memory(made.meeting, blocks * cut.splits);
       break;
     case Merge::cluster:
-      made.meeting = meeting_of(quads, cut.splits, cut.splits, threads);
+      made.meeting = meeting_of(quads, cut.splits, cut.splits);
       made.inbox_slots = static_cast<int>(cut.splits << made.meeting.piece_log2);
       made.inbox_rows = static_cast<int>(cut.splits * rows_of(made.meeting));
       break;
@@ -195,22 +194,19 @@ inline Pieces pieces(std::int64_t kv_heads, std::int64_t group, std::int64_t dim
 
 inline std::int64_t smem_of(const Problem& problem, const Cut& cut, std::int64_t stages) {
   const Pieces made = pieces(problem.kv_heads, problem.group(), problem.dim, cut);
-  return dynamic_smem(static_cast<int>(problem.dim), kernel_rows(made.rows), stages, made.inbox_slots,
-                      made.inbox_rows);
+  return dynamic_smem(kernel_rows(made.rows), stages, made.inbox_slots, made.inbox_rows);
 }
 
-inline std::int64_t ctas_per_sm(const DeviceInfo& device, std::int64_t rows, std::int64_t smem) {
-  return rules::occupancy({.regs_per_thread = kRegisters,
-                           .threads = threads_for(kernel_rows(rows)),
-                           .static_smem = 0,
-                           .dynamic_smem = smem},
-                          device)
+inline std::int64_t ctas_per_sm(const DeviceInfo& device, std::int64_t smem) {
+  return rules::occupancy(
+             {.regs_per_thread = kRegisters, .threads = kThreads, .static_smem = 0, .dynamic_smem = smem},
+             device)
       .ctas_per_sm;
 }
 
-// A warp's partial result takes the place of its stages: with 16 rows it needs 16 * (dim + 4) * 4 bytes of
-// them. One stage has 128 * dim, always more.
-static_assert(16 * (64 + 4) * 4 <= 2 * tile_bytes(64) && 16 * (128 + 4) * 4 <= 2 * tile_bytes(128));
+// A warp's partial result takes the place of its stages: with 16 rows it needs 16 * (dim + 8) * 4 bytes of
+// them (heads_as_rows.cuh).
+static_assert(16 * (128 + 8) * 4 <= 2 * kTileBytes);
 
 inline std::optional<std::string> unsupported(const Kernel& kernel, const Problem& problem,
                                               const DeviceInfo& device) {
@@ -242,22 +238,25 @@ inline std::optional<std::string> unsupported(const Kernel& kernel, const Proble
 // The cost model: microseconds from the first byte asked for to the output written, beyond a launch.
 // Fitted to 840 cuts of 52 shapes on an H200 (docs/kernels.md): the cut that it picks is 0.2 % slower than
 // the best cut measured, 2.7 % at most. What row blocks add, to 571 cuts of 54 shapes: 0.4 %, 4.9 % at most.
+// Again with heads as rows, and dim 64 in half of them, 1,188 cuts of 57 shapes: 0.4 %, 3.9 % at most.
 // What matters is which cut wins, and that is a matter of latencies that other devices share.
 inline double predicted_us(const Problem& problem, const DeviceInfo& device, const Cut& cut,
                            std::int64_t stages) {
-  // What a multiprocessor takes, by query heads and stages; all together 95 % of what the memory gives, or as
-  // much a multiprocessor as on the H200 where the device does not say; and a GPC 22 % of that.
+  // What a multiprocessor takes, by query heads, stages and dimensions (64: more scores a byte); all together
+  // 95 % of what the memory gives, or as much a multiprocessor as on the H200 where the device does not say;
+  // and a GPC 22 % of that.
   const std::int64_t most_rows = cut.rows(problem.group());
   const bool wide = most_rows > 8;
   const double sm_bytes_per_us =
-      stages >= 2 && cut.merge != Merge::none ? (wide ? 95e3 : 114e3) : (wide ? 91e3 : 96e3);
+      (stages >= 2 && cut.merge != Merge::none ? (wide ? 95e3 : 114e3) : (wide ? 91e3 : 96e3)) *
+      (problem.dim < 128 ? 0.85 : 1.0);
   const double memory = device.bandwidth_datasheet.value_or(device.sms * 36.4e9) * 0.95e-6;
   const double gpc = memory * 0.2225;
   const bool clusters = cut.merge == Merge::cluster;
   const std::int64_t ctas = cut.blocks(problem.kv_heads) * cut.splits;
   const std::int64_t room = std::max<std::int64_t>(1, clusters ? cluster_ctas(device) : device.sms);
   const double units = static_cast<double>(ceil_div(units_of(problem), cut.splits));
-  const double cta_bytes = units * kUnitTokens * 2.0 * static_cast<double>(problem.dim) * 2.0;
+  const double cta_bytes = units * 2.0 * kTileBytes;
   const double total_bytes = 2.0 * static_cast<double>(problem.kv_bytes());
   double by_sm = static_cast<double>(ceil_div(ctas, room)) * cta_bytes / sm_bytes_per_us;
   if (cut.merge == Merge::none) by_sm *= 1.21;  // nothing else hides the first copies
@@ -365,7 +364,7 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
     }
     if (cut.merge == Merge::shared) {
       if (!device.cooperative_launch) return with + "needs cooperative launches, which this device has not";
-      const std::int64_t room = device.sms * ctas_per_sm(device, cut.rows(problem.group()), smem);
+      const std::int64_t room = device.sms * ctas_per_sm(device, smem);
       if (ctas_of(cut) > room) {
         return with + "needs all CTAs resident: " + std::to_string(ctas_of(cut)) +
                " are asked for, and this device holds " + std::to_string(room);
@@ -425,11 +424,11 @@ inline PlanResult plan(const Kernel& kernel, const Problem& problem, const Devic
   const Pieces made = pieces(problem.kv_heads, problem.group(), problem.dim, best);
   LaunchPlan result;
   result.grid = {best.splits, problem.kv_heads, best.row_blocks};
-  result.block = {threads_for(kernel_rows(made.rows)), 1, 1};
+  result.block = {kThreads, 1, 1};
   result.cluster = {best.cluster(), 1, 1};
   result.splits = best.splits;
-  result.chunk = ceil_div(units, best.splits) * kUnitTokens;
-  result.tile = kUnitTokens * kWarps;
+  result.chunk = ceil_div(units, best.splits) * unit_tokens(problem.dim);
+  result.tile = unit_tokens(problem.dim) * kWarps;
   result.stages = stages_for(best);
   result.dynamic_smem = smem_of(problem, best, result.stages);
   result.cooperative = best.merge == Merge::shared;

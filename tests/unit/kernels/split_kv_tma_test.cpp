@@ -1,11 +1,13 @@
 // Plans of the split_kv kernels: how heads are cut and meet again, on this and other devices, with no GPU.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "core/variant.h"
 #include "cuda/detail/split_plan.h"
@@ -81,20 +83,36 @@ struct Expected {
   const char* merge;
   std::int64_t splits;
   std::int64_t row_blocks = 1;
+  std::int64_t dim = 128;
 };
 
 // Where the best cut measured on the H200 is the only one within a few per cent, the model must find it.
 TEST(SplitKvTmaPlan, TakesTheCutThatWonOnTheH200) {
-  for (const Expected& e : {Expected{32, 32, 128, "none", 1}, Expected{32, 32, 1024, "cluster", 2},
-                            Expected{32, 32, 8192, "shared", 4}, Expected{32, 8, 1024, "cluster", 8},
-                            Expected{32, 8, 8192, "cluster", 8}, Expected{64, 8, 131072, "cluster", 8},
-                            Expected{28, 4, 131072, "shared", 32}, Expected{16, 2, 8192, "shared", 32},
-                            Expected{8, 1, 131072, "shared", 64}, Expected{16, 1, 32768, "shared", 64},
-                            Expected{16, 1, 512, "cluster", 8, 4}, Expected{16, 1, 8192, "shared", 32, 2},
-                            Expected{64, 4, 2048, "cluster", 8, 2}, Expected{32, 1, 2048, "cluster", 16, 4},
-                            Expected{16, 2, 2048, "cluster", 16, 2}, Expected{128, 8, 4096, "cluster", 8}}) {
-    const LaunchPlan plan = planned(split::plan(kTma, problem(e.heads, e.kv_heads, e.seq), h200(), {}));
-    SCOPED_TRACE(std::to_string(e.heads) + "/" + std::to_string(e.kv_heads) + ", " + std::to_string(e.seq));
+  for (const Expected& e : {Expected{32, 32, 128, "none", 1},
+                            Expected{32, 32, 1024, "cluster", 2},
+                            Expected{32, 32, 8192, "shared", 4},
+                            Expected{32, 8, 1024, "cluster", 8},
+                            Expected{32, 8, 8192, "cluster", 8},
+                            Expected{64, 8, 131072, "cluster", 8},
+                            Expected{28, 4, 131072, "shared", 32},
+                            Expected{16, 2, 8192, "shared", 32},
+                            Expected{8, 1, 131072, "shared", 64},
+                            Expected{16, 1, 32768, "shared", 64},
+                            Expected{16, 1, 512, "cluster", 8, 4},
+                            Expected{16, 1, 8192, "shared", 32, 2},
+                            Expected{64, 4, 2048, "cluster", 8, 2},
+                            Expected{32, 1, 2048, "cluster", 16, 4},
+                            Expected{16, 2, 2048, "cluster", 16, 2},
+                            Expected{128, 8, 4096, "cluster", 8},
+                            Expected{32, 8, 8192, "cluster", 8, 1, 64},
+                            Expected{8, 1, 32768, "shared", 64, 1, 64},
+                            Expected{16, 1, 32768, "shared", 64, 1, 64},
+                            Expected{16, 2, 32768, "shared", 32, 1, 64},
+                            Expected{64, 4, 8192, "cluster", 16, 1, 64}}) {
+    const LaunchPlan plan =
+        planned(split::plan(kTma, problem(e.heads, e.kv_heads, e.seq, e.dim), h200(), {}));
+    SCOPED_TRACE(std::to_string(e.heads) + "/" + std::to_string(e.kv_heads) + ", " + std::to_string(e.seq) +
+                 ", dim " + std::to_string(e.dim));
     EXPECT_EQ(plan.merge, e.merge);
     EXPECT_EQ(plan.splits, e.splits);
     EXPECT_EQ(plan.rule, "cost_model");
@@ -148,6 +166,33 @@ TEST(SplitKvTmaPlan, EveryQuadHasAnOwnerAndEverySlotItsBytes) {
               EXPECT_EQ(made.inbox_slots, splits * piece);
             } else {
               EXPECT_EQ(made.slots, 2 * row_blocks * owners * splits * piece);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Each part brings each quad to a slot of its own, within what the plan asks for; and the way that a thread
+// takes from its first quad to the ones kThreads further on ends at the same slots.
+TEST(SplitKvTmaPlan, EveryPartBringsEveryQuadToASlotOfItsOwn) {
+  for (const Merge merge : {Merge::last_cta, Merge::shared}) {
+    for (const std::int64_t group : {1, 2, 3, 7, 8, 9, 12, 16}) {
+      for (const std::int64_t dim : {64, 128}) {
+        for (const std::int64_t splits : {2, 3, 4, 7, 8, 16, 33, 64, 128}) {
+          const split::Pieces made = split::pieces(1, group, dim, {splits, merge, 1});
+          const split::Meeting& meeting = made.meeting;
+          std::vector<bool> taken(static_cast<std::size_t>(made.slots));
+          const auto quads = static_cast<std::int32_t>(group * dim / 4);
+          for (std::int32_t part = 0; part < splits; ++part) {
+            for (std::int32_t quad = 0; quad < quads; ++quad) {
+              const std::int32_t slot = meeting.slot(quad, part);
+              ASSERT_LT(slot, made.slots);
+              ASSERT_FALSE(taken[static_cast<std::size_t>(slot)]);
+              taken[static_cast<std::size_t>(slot)] = true;
+              const std::int32_t first = quad % split::kThreads;
+              ASSERT_EQ(slot, meeting.slot(first, part) + meeting.slot(quad - first, 0));
             }
           }
         }
@@ -222,7 +267,7 @@ TEST(SplitKvTmaPlan, SaysWhatIsNotSupported) {
 TEST(SplitKvTmaPlan, ADeviceTooSmallIsToldTheBytes) {
   const std::string reason =
       refused(split::plan(kTma, problem(32, 32, 8192), device(120, 26, 48 * 1024, 48 * 1024), {}));
-  expect_says(reason, std::to_string(split::dynamic_smem(128, 8, 1, 0, 0)));
+  expect_says(reason, std::to_string(split::dynamic_smem(8, 1, 0, 0)));
   expect_says(reason, std::to_string(47 * 1024));
   DeviceInfo none = h200();
   none.sms = 0;
@@ -274,7 +319,6 @@ TEST(SplitKvTmaPlan, RowBlocksShareOutAGroup) {
   for (const std::int64_t row_blocks : {1, 2, 3, 4}) {
     const LaunchPlan plan = planned(split::plan(kTma, shape, h200(), with(row_blocks)));
     EXPECT_EQ(plan.grid, (Extent3{16, 1, row_blocks}));
-    EXPECT_EQ(plan.block.x, row_blocks == 1 ? 256 : 128);
   }
   EXPECT_EQ(planned(split::plan(kTma, shape, h200(), point(16, Merge::cluster))).grid.z, 1);
   EXPECT_EQ(planned(split::plan(kTma, shape, h200(), point(16))).grid.z, 1);
@@ -283,6 +327,21 @@ TEST(SplitKvTmaPlan, RowBlocksShareOutAGroup) {
   expect_says(refused(split::plan(kTma, shape, h200(), with(5))), "takes 1 to 4 row blocks here, not 5");
   expect_says(refused(split::plan(kTma, problem(4, 1, 2048), h200(), with(2))), "1 to 1 row blocks");
   expect_says(refused(split::plan(kTma, problem(40, 1, 2048), h200(), with(2))), "3 to 10 row blocks");
+}
+
+// A tile is 8 KB, so that dim 64 takes twice the tokens: chunks and tiles of whole units either way.
+TEST(SplitKvTmaPlan, UnitsAreOfEqualBytes) {
+  EXPECT_EQ(split::unit_tokens(128), 32);
+  EXPECT_EQ(split::unit_tokens(64), 64);
+  for (const std::int64_t dim : {64, 128}) {
+    const LaunchPlan plan =
+        planned(split::plan(kTma, problem(8, 1, 5000, dim), h200(), point(7, Merge::last_cta)));
+    EXPECT_EQ(plan.tile, 4 * split::unit_tokens(dim));
+    EXPECT_EQ(plan.chunk % split::unit_tokens(dim), 0);
+    EXPECT_GE(plan.chunk * 7, 5000);
+    EXPECT_LT(plan.chunk * 7, 5000 + 7 * split::unit_tokens(dim));
+    EXPECT_EQ(plan.block.x, 128);
+  }
 }
 
 TEST(SplitKvTmaPlan, NothingOverflows) {
