@@ -137,18 +137,9 @@ class PreparedSplitKvTma final : public Prepared {
                 plan, device),
         params_(split::make_params(args, plan, merge)) {
     if (args.seq == 0) return;  // no map describes an empty cache, and nothing is loaded
-    const auto map = [&](const void* base, std::int64_t seq_stride, std::int64_t head_stride) {
-      return cuda::encode_kv_slab_map({.base = base,
-                                       .dtype = args.dtype,
-                                       .seq = args.seq,
-                                       .kv_heads = args.kv_heads,
-                                       .dim = args.dim,
-                                       .seq_stride = seq_stride,
-                                       .head_stride = head_stride},
-                                      64, split::unit_tokens(args.dim), cuda::Swizzle::bytes128);
-    };
-    k_map_ = map(args.k, args.k_seq_stride, args.k_head_stride);
-    v_map_ = map(args.v, args.v_seq_stride, args.v_head_stride);
+    const int tokens = split::unit_tokens(args.dim);
+    k_map_ = cuda::encode_kv_slab_map(cuda::k_of(args), 64, tokens, cuda::Swizzle::bytes128);
+    v_map_ = cuda::encode_kv_slab_map(cuda::v_of(args), 64, tokens, cuda::Swizzle::bytes128);
   }
 
   void launch(const LaunchContext& context) override {

@@ -53,6 +53,13 @@ CUtensorMap encode(const KvTensor& tensor, int slab, int box_dims, int box_slabs
 
 }  // namespace
 
+KvTensor k_of(const DecodeArgs& args) {
+  return {args.k, args.dtype, args.seq, args.kv_heads, args.dim, args.k_seq_stride, args.k_head_stride};
+}
+KvTensor v_of(const DecodeArgs& args) {
+  return {args.v, args.dtype, args.seq, args.kv_heads, args.dim, args.v_seq_stride, args.v_head_stride};
+}
+
 CUtensorMap encode_kv_map(const KvTensor& tensor, int box_dims, int box_rows, Swizzle swizzle) {
   return encode(tensor, static_cast<int>(tensor.dim), box_dims, 0, box_rows, swizzle);
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "core/decode_args.h"
 #include "core/problem.h"
 
 namespace fdbench::cuda {
@@ -29,6 +30,9 @@ struct KvTensor {
   std::int64_t seq_stride = 0;
   std::int64_t head_stride = 0;
 };
+KvTensor k_of(const DecodeArgs& args);
+KvTensor v_of(const DecodeArgs& args);
+
 CUtensorMap encode_kv_map(const KvTensor& tensor, int box_dims, int box_rows, Swizzle swizzle);
 
 // As a 4-D map, inner to outer slab_dims dimensions, KV heads, tokens, slabs of dimensions: one copy brings

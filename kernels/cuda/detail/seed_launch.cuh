@@ -94,18 +94,9 @@ class PreparedTma final : public Prepared {
         grid_(grid_of(plan)),
         smem_(static_cast<std::size_t>(plan.dynamic_smem)) {
     if (params_.seq == 0) return;  // which no tensor map can describe
-    const auto map = [&](const void* base, std::int64_t seq_stride, std::int64_t head_stride) {
-      return cuda::encode_kv_map({.base = base,
-                                  .dtype = args.dtype,
-                                  .seq = args.seq,
-                                  .kv_heads = args.kv_heads,
-                                  .dim = args.dim,
-                                  .seq_stride = seq_stride,
-                                  .head_stride = head_stride},
-                                 static_cast<int>(args.dim), kTile, cuda::Swizzle::none);
-    };
-    k_map_ = map(args.k, args.k_seq_stride, args.k_head_stride);
-    v_map_ = map(args.v, args.v_seq_stride, args.v_head_stride);
+    const int dims = static_cast<int>(args.dim);
+    k_map_ = cuda::encode_kv_map(cuda::k_of(args), dims, kTile, cuda::Swizzle::none);
+    v_map_ = cuda::encode_kv_map(cuda::v_of(args), dims, kTile, cuda::Swizzle::none);
     allow_smem(kernel_, plan.dynamic_smem);
   }
 
