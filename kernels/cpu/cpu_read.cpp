@@ -58,7 +58,7 @@ PlanResult plan_read(const Problem& problem, const DeviceInfo& device, const Tun
   const std::int64_t block = block_bytes(problem.kv_bytes(), plan.block.x);
   plan.grid.x = std::max<std::int64_t>(1, (problem.kv_bytes() + block - 1) / block);
   plan.merge = "none";
-  plan.isa = cpu::best_vectors();
+  plan.isa = cpu::best_vectors(device);
   plan.scratch_bytes = sizeof(std::uint64_t);
   return plan;
 }

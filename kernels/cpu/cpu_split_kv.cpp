@@ -99,10 +99,7 @@ constinit const Variant cpu_split_kv = {
     .writes_lse = true,
     .axes = kAxes,
     .unsupported = cpu::unsupported_dim,
-    .plan =
-        [](const Problem& problem, const DeviceInfo& device, const TuningPoint& tuning) {
-          return cpu::plan_split_kv(problem, device, tuning, cpu::best_target(problem));
-        },
+    .plan = cpu::plan_split_kv,
     .prepare = [](const DecodeArgs& args, const LaunchPlan& plan, const DeviceInfo&)
         -> std::unique_ptr<Prepared> { return std::make_unique<SplitKv>(args, plan); },
 };

@@ -70,7 +70,7 @@ TuningPoint point_of(const ExplainFlags& flags) {
 }
 
 DeviceInfo local_device(const Variant& variant) {
-  if (variant.backend == BackendKind::cpu) return cpu_device_info();
+  if (variant.backend == BackendKind::cpu) return cpu_device_info(cpu_isas());
 #ifdef FDBENCH_HAVE_CUDA
   if (cuda_device_count().count > 0) return query_cuda_device(0);
 #endif

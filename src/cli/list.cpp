@@ -46,8 +46,8 @@ void list_rules() {
 }
 
 void list_devices() {
-  const DeviceInfo cpu = cpu_device_info();
-  fmt::print("cpu      {} ({} cores)\n", cpu.name, cpu.sms);
+  const DeviceInfo cpu = cpu_device_info(cpu_isas());
+  fmt::print("cpu      {} ({} cores; {})\n", cpu.name, cpu.sms, isas_text(cpu));
 #ifdef FDBENCH_HAVE_CUDA
   const CudaDeviceCount found = cuda_device_count();
   if (found.count == 0) fmt::print("cuda     none: {}\n", found.why_none);

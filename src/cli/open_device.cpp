@@ -73,7 +73,7 @@ OpenedDevice open_device(const std::string& spec, const std::string& script, boo
   OpenedDevice opened;
   opened.table = variant_table();
   if (wanted.kind == DeviceSpec::Kind::cpu) {
-    opened.backend = make_cpu_backend();
+    opened.backend = make_cpu_backend(cpu_isas());
     opened.why = "asked for";
     return opened;
   }
@@ -92,7 +92,7 @@ OpenedDevice open_device(const std::string& spec, const std::string& script, boo
     opened.backend = make_cuda(0, dirty_flush);
     opened.why = "the first CUDA device";
   } else {
-    opened.backend = make_cpu_backend();
+    opened.backend = make_cpu_backend(cpu_isas());
     opened.why = "no CUDA device: " + devices.why_none;
   }
   return opened;

@@ -61,7 +61,7 @@ RunInfo make_run_info(const std::string& command, const std::vector<std::string>
   run.inputs = fmt::format("{}/{}", kInputRecipeName, kInputRecipeVersion);
   run.processes = processes;
   run.tool = build_info();
-  const DeviceInfo cpu = cpu_device_info();
+  const DeviceInfo cpu = cpu_device_info({});
   run.host.cpu = cpu.name;
   run.host.cores = cpu.sms;
   run.host.os = os_name();

@@ -14,4 +14,14 @@ std::string_view to_string(BackendKind kind) {
   return "?";
 }
 
+std::string isas_text(const DeviceInfo& device) {
+  std::string text;
+  for (const std::string& isa : device.isas) text += (text.empty() ? "" : ", ") + isa;
+  return text.empty() ? "unknown" : text;
+}
+
+bool isas_differ(const DeviceInfo& a, const DeviceInfo& b) {
+  return !a.isas.empty() && !b.isas.empty() && a.isas != b.isas;
+}
+
 }  // namespace fdbench

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fdbench {
 
@@ -35,11 +36,20 @@ struct DeviceInfo {
   // CPU only. Bytes.
   std::int64_t l1d_bytes = 0;
   std::int64_t core_l2_bytes = 0;
+  // Instruction sets that the CPU kernels have code for and the machine runs, best first; empty where not
+  // known.
+  std::vector<std::string> isas;
 
   std::string driver;  // empty where there is none
   std::string cublas;
   std::optional<double> power_limit_w;
   std::optional<bool> mig;
 };
+
+// "AMX, AVX3, plain"; "unknown" where they are.
+std::string isas_text(const DeviceInfo& device);
+
+// Whether both say which instruction sets they have, and not the same.
+bool isas_differ(const DeviceInfo& a, const DeviceInfo& b);
 
 }  // namespace fdbench

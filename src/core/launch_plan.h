@@ -27,8 +27,8 @@ struct LaunchPlan {
   std::string merge;  // how partial results meet: "none", "kernel", "last_cta", "shared", "cluster", ...
   std::int64_t scratch_bytes = 0;  // contents undefined before each launch
   std::int64_t zeroed_bytes = 0;   // zero before the first launch, left zero by every launch
-  std::string isa;   // the code's instruction set where there is a choice (CPU): "AMX", "AVX3", ..., "plain"
-  std::string rule;  // the split rule that chose the chunk; empty when the tuning point did
+  std::string isa;                 // one of DeviceInfo::isas: whose code runs; empty where there is no choice
+  std::string rule;                // the split rule that chose the chunk; empty when the tuning point did
 };
 
 struct Unsupported {

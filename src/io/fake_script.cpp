@@ -100,6 +100,7 @@ FakeVariantScript read_variant(const Cursor& from) {
 // path.
 void complete_device(nlohmann::json& script, const Cursor& given) {
   nlohmann::json device = json_of(default_device());
+  device["isas"] = nullptr;  // written only where there are some
   for (const auto& [key, value] : given.node().items()) {
     if (!device.contains(key)) {
       given.at(key.c_str()).fail("is no field of a device (docs/results.md has them)");

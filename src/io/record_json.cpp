@@ -144,6 +144,7 @@ Json json_of(const DeviceInfo& device) {
   out["cooperative_launch"] = device.cooperative_launch;
   out["l1d_bytes"] = none_if_zero(device.l1d_bytes);
   out["core_l2_bytes"] = none_if_zero(device.core_l2_bytes);
+  if (!device.isas.empty()) out["isas"] = device.isas;
   return out;
 }
 
@@ -171,6 +172,7 @@ DeviceInfo read_device(const Cursor& from) {
   device.cooperative_launch = boolean_or(from, "cooperative_launch", false);
   device.l1d_bytes = count_or(from, "l1d_bytes", 0);
   device.core_l2_bytes = count_or(from, "core_l2_bytes", 0);
+  if (const auto isas = from.find("isas")) device.isas = texts(*isas);
   return device;
 }
 

@@ -26,7 +26,7 @@ double relative_l2(const std::vector<double>& got, const std::vector<double>& wa
 }
 
 TEST_F(CudaOracleTest, AgreesWithTheCpu) {
-  const auto cpu = make_cpu_backend();
+  const auto cpu = make_cpu_backend({});
   const Problem problems[] = {
       problem_of(1, 1, 1),          problem_of(4, 4, 2),
       problem_of(8, 2, 1000),       problem_of(7, 1, 1023),

@@ -18,7 +18,7 @@
 
 namespace fdbench::cpu {
 
-inline constexpr std::int64_t kMostHeads = 16;  // lanes of a vector
+inline constexpr std::int64_t kMostHeads = kTileHeads;  // lanes of a vector
 inline constexpr std::int64_t kTileRowBytes = 64, kTileBytes = kVisitRows * kTileRowBytes;
 
 // Tokens side by side in a vector of `width` heads, and those of 16 such vectors.

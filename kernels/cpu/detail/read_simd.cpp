@@ -1,13 +1,13 @@
 // cpu_read in SIMD.
 #if defined(FDBENCH_HAVE_HIGHWAY)
 
+#include "cpu/detail/vector_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/detail/read_simd.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h, as Highway asks.
 #include <hwy/highway.h>
-
-#include "cpu/detail/read_bytes.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fdbench::cpu::HWY_NAMESPACE {
@@ -37,20 +37,23 @@ std::uint64_t read_words(const void* from, std::int64_t bytes) {
   return sum;
 }
 
-ReadBytes read_table() {
-  return read_words;
-}
-
 }  // namespace fdbench::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+
+namespace fdbench::cpu {
+
+template <>
+ReadBytes read_bytes_of<HWY_TARGET>() {
+  return HWY_NAMESPACE::read_words;
+}
+
+}  // namespace fdbench::cpu
 
 #if HWY_ONCE
 namespace fdbench::cpu {
 
-HWY_EXPORT(read_table);
-
-ReadBytes read_bytes_simd() {
-  return HWY_DYNAMIC_DISPATCH(read_table)();
+ReadBytes read_bytes_simd(std::int64_t target) {
+  return choose_target<HWY_TARGETS>(target, []<std::int64_t one> { return read_bytes_of<one>(); });
 }
 
 }  // namespace fdbench::cpu

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/decode_args.h"
+#include "core/device_info.h"
 #include "core/problem.h"
 #include "cpu/detail/read_bytes.h"
 #include "cpu/detail/split_kv.h"
@@ -17,15 +19,16 @@ inline constexpr std::string_view kTilesTarget = "AMX";
 // they apply to), Highway's names, "plain" (no explicit SIMD).
 std::vector<std::string> simd_targets();
 
-// The fastest of them for such a problem: tiles where they apply and pay.
-std::string best_target(const Problem& problem);
+// The fastest of the device's for such a problem: tiles where they apply and pay. Empty where the device does
+// not say what it has.
+std::string best_target(const Problem& problem, const DeviceInfo& device);
 // The same where there are no tiles.
-std::string best_vectors();
+std::string best_vectors(const DeviceInfo& device);
 
 // The code of one of simd_targets(). Throws Error (failed) for any other name, and for tiles where they don't
 // apply.
 SplitKvKernels split_kv_kernels(const std::string& target, const DecodeArgs& args);
-// Tiles have none of their own: the best vectors'.
+// Tiles have none.
 ReadBytes read_bytes_kernel(const std::string& target);
 
 }  // namespace fdbench::cpu

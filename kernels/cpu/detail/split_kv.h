@@ -14,7 +14,7 @@ struct ChunkJob {
   std::int64_t begin = 0, end = 0;  // tokens; begin < end
   std::int64_t tile = 0;            // tokens whose scores are kept at once; a multiple of 16
   const float* query = nullptr;     // what load_query wrote
-  float* scores = nullptr;          // [heads, tile] and what else the implementation keeps: work_floats of it
+  float* scores = nullptr;          // [heads, tile]; tiles keep more (split_kv_plan.cpp)
   // The partial: greatest score, sum of weights relative to it, weighted sum of V rows (dims in the order of
   // load_query). [heads], [heads], [heads, dim].
   float* max = nullptr;
@@ -33,12 +33,8 @@ struct MergeJob {
   float* row = nullptr;        // [dim], scratch
 };
 
-// What the largest of the implementations needs; floats.
-std::int64_t query_floats(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim);
-std::int64_t work_floats(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim, std::int64_t tile);
-
 struct SplitKvKernels {
-  // q in the implementation's own form and order of dims: query_floats of it, 64-byte aligned.
+  // q in the implementation's own form and order of dims, 64-byte aligned.
   void (*load_query)(const DecodeArgs& args, float* query);
   void (*run_chunk)(const ChunkJob& job);
   void (*merge)(const MergeJob& job);

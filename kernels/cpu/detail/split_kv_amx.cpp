@@ -75,7 +75,7 @@ struct Deal {
 };
 
 Deal deal_of(std::int64_t group) {
-  const std::int64_t blocks = (group + kMostHeads - 1) / kMostHeads;
+  const std::int64_t blocks = tile_blocks(group);
   const std::int64_t heads = group / blocks;
   return {blocks, heads, heads <= 4 ? 4 : heads <= 8 ? 8 : 16};
 }
@@ -434,15 +434,6 @@ bool amx_usable() {
   return usable;
 }
 
-bool amx_applies(Dtype dtype, std::int64_t group) {
-  return dtype == Dtype::bf16 && group >= kLeastAmxGroup && group % deal_of(group).blocks == 0;
-}
-
-bool amx_pays(std::int64_t group, std::int64_t kv_bytes) {
-  constexpr std::int64_t kAlways = 8, kLeastBytes = std::int64_t{16} << 20;
-  return group >= kAlways || kv_bytes >= kLeastBytes;
-}
-
 SplitKvKernels split_kv_amx() {
   return {load_query, run_chunk, merge};
 }
@@ -454,12 +445,6 @@ SplitKvKernels split_kv_amx() {
 namespace fdbench::cpu {
 
 bool amx_usable() {
-  return false;
-}
-bool amx_applies(Dtype, std::int64_t) {
-  return false;
-}
-bool amx_pays(std::int64_t, std::int64_t) {
   return false;
 }
 SplitKvKernels split_kv_amx() {

@@ -16,13 +16,24 @@ namespace fdbench::cpu {
 // Whether this machine has AMX-BF16 and its kernel lets us use it.
 bool amx_usable();
 
-// bf16, and query heads that share a KV head and can be dealt out in equal blocks of at most 16.
-bool amx_applies(Dtype dtype, std::int64_t group);
+inline constexpr std::int64_t kTileHeads = 16;  // query heads that tiles take at once, at most
 inline constexpr std::int64_t kLeastAmxGroup = 4;
+
+// Blocks that the query heads of a KV head are dealt out in.
+constexpr std::int64_t tile_blocks(std::int64_t group) {
+  return (group + kTileHeads - 1) / kTileHeads;
+}
+
+// bf16, and query heads that share a KV head and can be dealt out in equal blocks.
+constexpr bool amx_applies(Dtype dtype, std::int64_t group) {
+  return dtype == Dtype::bf16 && group >= kLeastAmxGroup && group % tile_blocks(group) == 0;
+}
 
 // Whether tiles are faster there than vectors. Cores take some 50 us to get up to speed on tiles: groups that
 // vectors nearly keep up with need as long a run. Bytes of K alone.
-bool amx_pays(std::int64_t group, std::int64_t kv_bytes);
+constexpr bool amx_pays(std::int64_t group, std::int64_t kv_bytes) {
+  return group >= 8 || kv_bytes >= std::int64_t{16} << 20;
+}
 
 SplitKvKernels split_kv_amx();
 

@@ -5,8 +5,6 @@
 #include "cpu/detail/power_of_two.h"
 #include "cpu/detail/rows.h"
 #include "cpu/detail/split_kv.h"
-#include "cpu/detail/split_kv_amx.h"
-#include "cpu/detail/touch.h"
 
 namespace fdbench::cpu {
 
@@ -128,21 +126,6 @@ void merge(const MergeJob& job) {
 }
 
 }  // namespace
-
-// Matrix tiles (split_kv_amx.cpp) keep 16 lanes for each 16 query heads of a KV head, or part of 16: scores
-// of a tile, two forms of the weights of a unit, and a visit's rows.
-std::int64_t query_floats(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim) {
-  const std::int64_t lanes = kv_heads * round_up(heads / kv_heads, 16);
-  return std::max(heads * dim, lanes * dim / 2);
-}
-
-std::int64_t work_floats(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim, std::int64_t tile) {
-  if (heads / kv_heads < kLeastAmxGroup) return heads * tile;
-  const std::int64_t lanes = kv_heads * round_up(heads / kv_heads, 16);
-  const std::int64_t tokens = round_up(kMostTileTokens, 64);
-  const std::int64_t scores = lanes * tokens, softmax = 2 * lanes, weights = 2 * lanes * kVisitRows;
-  return std::max(heads * tile, scores + softmax + weights + kVisitRows * dim / 2);
-}
 
 SplitKvKernels split_kv_plain() {
   return {load_query, run_chunk, merge};

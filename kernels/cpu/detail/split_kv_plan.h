@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "core/device_info.h"
 #include "core/launch_plan.h"
@@ -18,8 +17,8 @@ struct SplitKvLayout {
   std::int64_t sum = 0;   // [splits, heads]
   std::int64_t rank = 0;  // [threads] of rank_size
   // Of one rank:
-  std::int64_t query = 0;   // query_floats
-  std::int64_t scores = 0;  // work_floats
+  std::int64_t query = 0;   // as load_query writes it
+  std::int64_t scores = 0;  // ChunkJob::scores
   std::int64_t row = 0;     // [dim]
   std::int64_t rank_size = 0;
   std::int64_t end = 0;
@@ -28,8 +27,6 @@ struct SplitKvLayout {
 SplitKvLayout lay_out_split_kv(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim,
                                const LaunchPlan& plan);
 
-// `isa`: one of simd_targets(); of tiles where amx_applies only.
-PlanResult plan_split_kv(const Problem& problem, const DeviceInfo& device, const TuningPoint& tuning,
-                         const std::string& isa);
+PlanResult plan_split_kv(const Problem& problem, const DeviceInfo& device, const TuningPoint& tuning);
 
 }  // namespace fdbench::cpu

@@ -1,8 +1,8 @@
 // cpu_split_kv in SIMD: compiled once for each instruction set that Highway knows for this architecture.
 #if defined(FDBENCH_HAVE_HIGHWAY)
 
-// Arrays of vectors need vectors of a fixed size.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include "cpu/detail/vector_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/detail/split_kv_simd.cpp"
 #include <hwy/foreach_target.h>
@@ -15,8 +15,6 @@
 #include "cpu/detail/ahead.h"
 #include "cpu/detail/power_of_two.h"
 #include "cpu/detail/rows.h"
-#include "cpu/detail/simd_targets.h"
-#include "cpu/detail/split_kv.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fdbench::cpu::HWY_NAMESPACE {
@@ -419,13 +417,20 @@ SplitKvKernels split_kv_table() {
 }  // namespace fdbench::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
+namespace fdbench::cpu {
+
+template <>
+SplitKvKernels split_kv_of<HWY_TARGET>() {
+  return HWY_NAMESPACE::split_kv_table();
+}
+
+}  // namespace fdbench::cpu
+
 #if HWY_ONCE
 namespace fdbench::cpu {
 
-HWY_EXPORT(split_kv_table);
-
-SplitKvKernels split_kv_simd() {
-  return HWY_DYNAMIC_DISPATCH(split_kv_table)();
+SplitKvKernels split_kv_simd(std::int64_t target) {
+  return choose_target<HWY_TARGETS>(target, []<std::int64_t one> { return split_kv_of<one>(); });
 }
 
 }  // namespace fdbench::cpu

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "backend/cpu/host_topology.h"
 #include "backend/cpu/pinned_team.h"
@@ -25,7 +26,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kAlignment = 256;
 constexpr std::int64_t kLine = 64;
 
-DeviceInfo describe(const HostTopology& host) {
+DeviceInfo describe(const HostTopology& host, std::vector<std::string> isas) {
   DeviceInfo info;
   info.kind = BackendKind::cpu;
   info.name = host.cpu_name;
@@ -35,6 +36,7 @@ DeviceInfo describe(const HostTopology& host) {
   info.memory_available_bytes = host.memory_available_bytes;
   info.l1d_bytes = host.l1d_bytes;
   info.core_l2_bytes = host.core_l2_bytes;
+  info.isas = std::move(isas);
   return info;
 }
 
@@ -72,8 +74,8 @@ Share share_of(std::int64_t count, std::int64_t unit, int rank, int ranks) {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const HostTopology& host)
-      : info_(describe(host)),
+  CpuBackend(const HostTopology& host, std::vector<std::string> isas)
+      : info_(describe(host, std::move(isas))),
         team_(host.cpus),
         counts_(host.cpus.size()),
         timer_step_(measure_timer_step()) {}
@@ -252,13 +254,13 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-DeviceInfo cpu_device_info() {
-  return describe(probe_host());
+DeviceInfo cpu_device_info(std::vector<std::string> isas) {
+  return describe(probe_host(), std::move(isas));
 }
 
-std::unique_ptr<Backend> make_cpu_backend() {
+std::unique_ptr<Backend> make_cpu_backend(std::vector<std::string> isas) {
   try {
-    return std::make_unique<CpuBackend>(probe_host());
+    return std::make_unique<CpuBackend>(probe_host(), std::move(isas));
   } catch (const std::system_error& error) {
     throw Error(Exit::failed, std::string("the CPU's threads could not be started: ") + error.what());
   }

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "backend/backend.h"
 
 namespace fdbench {
 
-// What make_cpu_backend would say of this machine, without starting a thread.
-DeviceInfo cpu_device_info();
+// What make_cpu_backend would say of this machine, without starting a thread. `isas`: DeviceInfo::isas, which
+// those know who have the kernels.
+DeviceInfo cpu_device_info(std::vector<std::string> isas);
 
 // Throws Error when the threads can't be started.
 //
@@ -24,7 +27,7 @@ DeviceInfo cpu_device_info();
 //   is taken to be busy for good: until start_measuring is called again every sample is let through, and the
 //   row flag "preempted" says so.
 // - There is no graph timer, and no clock frequency: both are 0.
-std::unique_ptr<Backend> make_cpu_backend();
+std::unique_ptr<Backend> make_cpu_backend(std::vector<std::string> isas);
 
 inline constexpr int kMostVoid = 4;
 

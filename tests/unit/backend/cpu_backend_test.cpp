@@ -125,7 +125,7 @@ TEST(Inputs, Fp16RoundsToNearestEven) {
 
 class CpuBackendTest : public testing::Test {
  protected:
-  std::unique_ptr<Backend> backend_ = make_cpu_backend();
+  std::unique_ptr<Backend> backend_ = make_cpu_backend({});
 };
 
 TEST_F(CpuBackendTest, DescribesTheMachine) {

@@ -48,6 +48,7 @@ void expect_same(const DeviceInfo& a, const DeviceInfo& b) {
   EXPECT_EQ(a.cooperative_launch, b.cooperative_launch);
   EXPECT_EQ(a.l1d_bytes, b.l1d_bytes);
   EXPECT_EQ(a.core_l2_bytes, b.core_l2_bytes);
+  EXPECT_EQ(a.isas, b.isas);
   EXPECT_EQ(a.driver, b.driver);
   EXPECT_EQ(a.cublas, b.cublas);
   EXPECT_EQ(a.power_limit_w, b.power_limit_w);
@@ -224,8 +225,9 @@ TEST(ResultJson, TextIsTheGolden) {
 
 TEST(ResultJson, InstructionSetsAreThereWhereThereIsAChoice) {
   ResultFile file = example_result();
-  EXPECT_EQ(io::to_json(file).find("\"isa\""), std::string::npos);
+  EXPECT_EQ(io::to_json(file).find("\"isa"), std::string::npos);
   file.results[0].plan->isa = "AVX2";
+  file.run.device.isas = {"AMX", "AVX2", "plain"};
   expect_same(io::parse_result(io::to_json(file), "with"), file);
   EXPECT_NE(io::to_csv(file).find(",AVX2,"), std::string::npos);
 }

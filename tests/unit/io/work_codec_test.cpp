@@ -75,11 +75,13 @@ TEST(WorkCodec, DeviceFound) {
   found.device.name = "a CPU";
   found.device.sms = 16;
   found.device.l1d_bytes = 49152;
+  found.device.isas = {"AVX2", "plain"};
   found.device.memory_available_bytes = 123;
   found.why = "no CUDA device: no driver";
   const DeviceFound back = trip(found);
   EXPECT_EQ(back.device.name, "a CPU");
   EXPECT_EQ(back.device.sms, 16);
+  EXPECT_EQ(back.device.isas, found.device.isas);
   EXPECT_EQ(back.device.l1d_bytes, 49152);
   EXPECT_EQ(back.device.memory_available_bytes, 123);
   EXPECT_FALSE(back.device.mig || back.device.power_limit_w);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/cpu_backend.h"
@@ -27,8 +28,9 @@
 namespace fdbench {
 namespace {
 
-DeviceInfo eight_cores() {
+DeviceInfo eight_cores(std::vector<std::string> isas = cpu::simd_targets()) {
   DeviceInfo device;
+  device.isas = std::move(isas);
   device.sms = 8;
   device.l1d_bytes = 32 << 10;
   device.core_l2_bytes = 1 << 20;
@@ -49,8 +51,9 @@ const Variant& variant(const char* name) {
   return *find_variant(variant_table(), name);
 }
 
-LaunchPlan plan_of(const char* name, const Problem& problem, const TuningPoint& tuning = {}) {
-  return std::get<LaunchPlan>(make_plan(variant(name), problem, eight_cores(), tuning));
+LaunchPlan plan_of(const char* name, const Problem& problem, const TuningPoint& tuning = {},
+                   const DeviceInfo& device = eight_cores()) {
+  return std::get<LaunchPlan>(make_plan(variant(name), problem, device, tuning));
 }
 
 std::string refusal_of(const char* name, const Problem& problem, const TuningPoint& tuning = {}) {
@@ -80,7 +83,6 @@ TEST(CpuPlans, EveryShapeKeepsEveryCoreBusyAndCoversItsTokens) {
 }
 
 TEST(CpuPlans, ChunksAreRoundedToMatrixTilesOnlyWhereThoseServe) {
-  if (!cpu::amx_applies(Dtype::bf16, 8)) GTEST_SKIP() << "built without matrix tiles";
   const auto chunk = [](const Problem& problem) { return plan_of("cpu_split_kv", problem).chunk; };
   EXPECT_EQ(chunk(problem_of(32, 8, 65536)), 528);
   EXPECT_EQ(chunk(problem_of(32, 32, 65536)), 512);   // no group
@@ -201,9 +203,10 @@ struct SplitKvRun {
 
   void on(const std::string& target) {
     const bool tiles = target == cpu::kTilesTarget && cpu::amx_applies(problem.dtype, problem.group());
-    const std::string isa = target == cpu::kTilesTarget && !tiles ? cpu::best_vectors() : target;
-    const LaunchPlan plan = std::get<LaunchPlan>(cpu::plan_split_kv(problem, eight_cores(), tuning, isa));
-    ASSERT_EQ(plan.isa, isa);
+    std::vector<std::string> isas = {target};
+    if (target == cpu::kTilesTarget) isas.push_back("plain");
+    const LaunchPlan plan = plan_of("cpu_split_kv", problem, tuning, eight_cores(isas));
+    ASSERT_EQ(plan.isa, tiles ? target : isas.back());
     ASSERT_EQ(plan.tile == cpu::kMostTileTokens, tiles);
     std::vector<std::byte> scratch(static_cast<std::size_t>(plan.scratch_bytes) + 64);
     DecodeArgs args = dense_args(problem);
@@ -286,6 +289,13 @@ TEST(CpuSplitKv, AnyScaleIsTaken) {
   }
 }
 
+// What this machine has beside tiles.
+std::vector<std::string> vectors_here() {
+  std::vector<std::string> names = cpu::simd_targets();
+  std::erase(names, cpu::kTilesTarget);
+  return names;
+}
+
 // The roof may leave no byte out: its digest is the sum of all words, whatever the instruction set and tail.
 TEST(CpuRead, DigestIsTheSumOfEveryWord) {
   for (const std::int64_t words : {8, 16, 8 * 100, 4096, 8 * 1237}) {
@@ -293,7 +303,7 @@ TEST(CpuRead, DigestIsTheSumOfEveryWord) {
     for (std::size_t i = 0; i < data.size(); ++i)
       data[i] = philox4x32(static_cast<std::uint32_t>(i), 0, 0, 0, 7, 0).w[0] * 0x100000001ull;
     const std::uint64_t sum = std::accumulate(data.begin(), data.end(), std::uint64_t{0});
-    for (const std::string& target : cpu::simd_targets())
+    for (const std::string& target : vectors_here())
       EXPECT_EQ(cpu::read_bytes_kernel(target)(data.data(), words * 8), sum) << target << " " << words;
   }
 }
@@ -335,43 +345,78 @@ TEST(SimdTargets, EachHasItsOwnCode) {
   }
   for (std::size_t i = 0; i < kernels.size(); ++i)
     EXPECT_EQ(std::count(kernels.begin(), kernels.end(), kernels[i]), 1) << i;
-  // Asking for one is no choice for what follows.
-  EXPECT_EQ(cpu::split_kv_kernels(cpu::best_vectors(), args).run_chunk,
-            kernels[cpu::simd_targets().front() == cpu::kTilesTarget ? 1 : 0]);
   EXPECT_EQ(cpu::simd_targets().back(), "plain");
 }
 
-// The plan says which instructions a launch uses, by the problem: tiles for groups that gain by them.
-TEST(SimdTargets, ThePlanChoosesAndPreparedCodeFollows) {
-  const bool tiles = cpu::simd_targets().front() == cpu::kTilesTarget;
-  EXPECT_EQ(plan_of("cpu_split_kv", problem_of(8, 8, 600)).isa, cpu::best_vectors());
-  EXPECT_EQ(plan_of("cpu_split_kv", problem_of(8, 4, 600)).isa, cpu::best_vectors());
-  const LaunchPlan grouped = plan_of("cpu_split_kv", problem_of(8, 1, 600));
-  EXPECT_EQ(grouped.isa, tiles ? cpu::kTilesTarget : cpu::best_vectors());
-  EXPECT_EQ(grouped.tile, tiles ? cpu::kMostTileTokens : 256);
+// From problem and device alone, whatever runs this test: tiles for groups that gain by them.
+TEST(SimdTargets, ThePlanChoosesOfWhatTheDeviceHas) {
+  const DeviceInfo tiles = eight_cores({"AMX", "AVX3", "AVX2", "plain"});
+  const auto isa = [&](const char* name, const Problem& problem, const DeviceInfo& device) {
+    return plan_of(name, problem, {}, device).isa;
+  };
+  const auto split_kv = [&](const Problem& problem) { return isa("cpu_split_kv", problem, tiles); };
+  EXPECT_EQ(split_kv(problem_of(8, 1, 600)), "AMX");
+  EXPECT_EQ(split_kv(problem_of(8, 8, 600)), "AVX3") << "no group";
+  EXPECT_EQ(split_kv(problem_of(8, 4, 600)), "AVX3") << "a group that vectors keep up with";
+  EXPECT_EQ(split_kv(problem_of(17, 1, 600)), "AVX3") << "no equal blocks of heads";
+  EXPECT_EQ(split_kv(problem_of(4, 1, 600)), "AVX3") << "too short for a group of 4";
+  EXPECT_EQ(split_kv(problem_of(4, 1, 1 << 20)), "AMX");
   Problem fp16 = problem_of(8, 1, 600);
   fp16.dtype = Dtype::fp16;
-  EXPECT_EQ(plan_of("cpu_split_kv", fp16).isa, cpu::best_vectors());
-  EXPECT_EQ(plan_of("cpu_read", problem_of(8, 1, 600)).isa, cpu::best_vectors());
-  EXPECT_EQ(plan_of("cpu_three_pass", problem_of(8, 1, 600)).isa, "");
+  EXPECT_EQ(split_kv(fp16), "AVX3");
+  EXPECT_EQ(isa("cpu_read", problem_of(8, 1, 600), tiles), "AVX3");
+  EXPECT_EQ(isa("cpu_three_pass", problem_of(8, 1, 600), tiles), "");
+  EXPECT_EQ(isa("cpu_oracle", problem_of(8, 1, 600), tiles), "");
 
-  for (const std::string wrong : {"ABACUS", ""}) {
-    LaunchPlan plan = grouped;
-    plan.isa = wrong;
-    DecodeArgs args = dense_args(problem_of(8, 1, 600));
-    for (const char* name : {"cpu_split_kv", "cpu_read"}) {
-      try {
-        variant(name).prepare(args, plan, eight_cores());
-        ADD_FAILURE() << name << " took '" << wrong << "'";
-      } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find("'" + wrong + "' here; there is "), std::string::npos)
-            << error.what();
-      }
-    }
+  for (const std::string one : {"AVX2", "NEON", "plain"}) {
+    EXPECT_EQ(isa("cpu_split_kv", problem_of(8, 1, 600), eight_cores({one})), one);
+    EXPECT_EQ(isa("cpu_read", problem_of(8, 1, 600), eight_cores({one})), one);
   }
-  if (tiles) {
+  EXPECT_EQ(isa("cpu_split_kv", problem_of(4, 1, 600), eight_cores({"AMX", "plain"})), "AMX")
+      << "tiles always pay beside plain loops";
+  EXPECT_EQ(isa("cpu_split_kv", problem_of(8, 1, 600), eight_cores({})), "") << "not known";
+}
+
+TEST(SimdTargets, TileAndScratchAreThoseOfTheCode) {
+  const auto on = [](const char* one, const Problem& problem) {
+    return plan_of("cpu_split_kv", problem, point("chunk", 600), eight_cores({one}));
+  };
+  const Problem problem = problem_of(8, 1, 6000);
+  EXPECT_EQ(on("AMX", problem).tile, 528);
+  EXPECT_EQ(on("AVX3", problem).tile, 256);
+  // Partials of 10 chunks; of 8 ranks: q as floats, 256 scores a head, a row of output.
+  EXPECT_EQ(on("AVX3", problem).scratch_bytes, 4 * (10 * 8 * 128 + 2 * 80 + 8 * (8 * 128 + 8 * 256 + 128)));
+  EXPECT_GT(on("AMX", problem).scratch_bytes, on("AVX3", problem).scratch_bytes);
+  EXPECT_EQ(on("AVX2", problem).scratch_bytes, on("AVX3", problem).scratch_bytes);
+}
+
+TEST(SimdTargets, PreparedCodeIsThePlans) {
+  const LaunchPlan grouped = plan_of("cpu_split_kv", problem_of(8, 1, 600));
+  const auto refusal = [&](const char* name, const std::string& isa) -> std::string {
+    LaunchPlan plan = grouped;
+    plan.isa = isa;
+    try {
+      variant(name).prepare(dense_args(problem_of(8, 1, 600)), plan, eight_cores());
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const std::string wrong : {"ABACUS", ""}) {
+    for (const char* name : {"cpu_split_kv", "cpu_read"})
+      EXPECT_EQ(refusal(name, wrong).find("no code for the instruction set '" + wrong + "' here; there is "),
+                0u)
+          << refusal(name, wrong);
+  }
+  for (const std::string& name : vectors_here()) EXPECT_EQ(refusal("cpu_read", name), "");
+  // Tiles multiply; reading has no code for them, and does not name them.
+  EXPECT_EQ(refusal("cpu_read", "AMX").find(", AMX"), std::string::npos);
+  EXPECT_NE(refusal("cpu_read", "AMX"), "");
+  if (cpu::simd_targets().front() == cpu::kTilesTarget) {
     const DecodeArgs ungrouped = dense_args(problem_of(8, 8, 600));
     EXPECT_THROW(cpu::split_kv_kernels(std::string(cpu::kTilesTarget), ungrouped), Error);
+  } else {
+    EXPECT_NE(refusal("cpu_split_kv", "AMX"), "");
   }
 }
 
