@@ -117,6 +117,7 @@ std::vector<bench::RowRequest> ProfiledRows::rows(const Variant& variant, const 
       match.answer = tune::ProfileAnswer::fallback;
     } else {
       for (const std::string& note : match.notes) state.tell(note);
+      if (const auto note = tune::other_isa(match, std::get<LaunchPlan>(planned))) state.tell(*note);
       row.tuning = match.tuning;
     }
   }

@@ -64,6 +64,8 @@ void refuse_foreign(const std::string& path, const RunInfo& old, const RunInfo& 
     return fmt::format("{} {} ({} cores or multiprocessors) {}", to_string(d.kind), d.name, d.sms, d.uuid);
   };
   same("the device", device(old.device), device(now.device));
+  if (isas_differ(old.device, now.device))
+    same("the device's instruction sets", isas_text(old.device), isas_text(now.device));
   same("the build", build_of(old.tool), build_of(now.tool));
   same("--cache", std::string(to_string(old.cache)), std::string(to_string(now.cache)));
   same("--timer", std::string(to_string(old.timer)), std::string(to_string(now.timer)));

@@ -21,6 +21,8 @@ void check_comparable(const RunInfo& first, const RunInfo& other, const std::str
   differ("device", first.device.name, other.device.name);
   differ("number of multiprocessors or cores", std::to_string(first.device.sms),
          std::to_string(other.device.sms));
+  if (isas_differ(first.device, other.device))
+    differ("list of instruction sets", isas_text(first.device), isas_text(other.device));
   differ("cache mode", std::string(to_string(first.cache)), std::string(to_string(other.cache)));
   differ("kind of inputs", first.inputs, other.inputs);
   differ("timer", std::string(to_string(first.timer)), std::string(to_string(other.timer)));

@@ -117,6 +117,9 @@ Comparability check_comparable(const Side& base, const Side& now, const std::set
     if (file.run.host.cpu != reference.run.host.cpu)
       warn("host CPU " + file.run.host.cpu + " in " + name + ", " + reference.run.host.cpu + " in " +
            reference_name);
+    if (isas_differ(x, y))
+      warn("instruction sets " + isas_text(x) + " in " + name + ", " + isas_text(y) + " in " +
+           reference_name);
     for (const std::string& text : other_instructions(file, name, reference, reference_name)) warn(text);
     if (file.run.interrupted) warn(name + " was interrupted: rows may be missing");
   };

@@ -70,6 +70,7 @@ struct ProfileEntry {
   std::optional<double> won;
   std::int64_t choosing_rounds = 0, scoring_rounds = 0;
   std::int64_t splits = 0, chunk = 0, workspace_bytes = 0;  // of the plan
+  std::string isa;                                          // likewise; empty in older files, too
   std::vector<ProfileGain> gains;                           // over the variant's own plan and every rule's
   std::string strategy;
   std::int64_t points = 0, points_measured = 0, samples = 0;

@@ -51,7 +51,7 @@ std::string profile_csv(const TuningProfile& profile) {
   std::string out =
       "device,sms,cc,driver_major,toolkit_major,variant,tuning_version,dtype,dim,heads,kv_heads,seq_least,"
       "seq_most,seq,tuning,splits,chunk_tokens,workspace_bytes,median_ns,default_median_ns,gain_over_default,"
-      "margin,won,ties,strategy,points,measured,samples,source_hash,tool,when\r\n";
+      "margin,won,ties,strategy,points,measured,samples,source_hash,tool,when,isa\r\n";
   for (const ProfileEntry& entry : profile.entries) {
     const ProfileKey& k = entry.key;
     const ProfileEnvironment& e = k.environment;
@@ -59,14 +59,14 @@ std::string profile_csv(const TuningProfile& profile) {
     std::string ties;
     for (const TuningPoint& tie : entry.ties) ties += (ties.empty() ? "" : ";") + tie.id();
     out += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\r\n",
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\r\n",
         csv_field(e.device), e.sms, e.cc, e.driver_major, e.toolkit_major, csv_field(k.variant),
         k.tuning_version, to_string(k.dtype), k.dim, k.heads, k.kv_heads, k.bucket.least, k.bucket.most,
         entry.seq, csv_field(entry.tuning.id()), entry.splits, entry.chunk, entry.workspace_bytes,
         number_text(entry.ns), gain ? number_text(gain->ns) : "", gain ? number_text(gain->gain) : "",
         number_text(entry.margin), entry.won ? number_text(*entry.won) : "", csv_field(ties),
         csv_field(entry.strategy), entry.points, entry.points_measured, entry.samples,
-        csv_field(entry.source_hash), csv_field(entry.tool), csv_field(entry.when));
+        csv_field(entry.source_hash), csv_field(entry.tool), csv_field(entry.when), csv_field(entry.isa));
   }
   return out;
 }

@@ -95,6 +95,7 @@ Json entry_json(const ProfileEntry& entry) {
   out["tuning"] = io::json_of(entry.tuning);
   out["plan"] = {
       {"splits", entry.splits}, {"chunk", entry.chunk}, {"workspace_bytes", entry.workspace_bytes}};
+  if (!entry.isa.empty()) out["plan"]["isa"] = entry.isa;
   out["median_ns"] = number_or_null(entry.ns);
   Json ties = Json::array();
   for (const TuningPoint& tie : entry.ties) ties.push_back(io::json_of(tie));
@@ -139,6 +140,7 @@ ProfileEntry read_entry(const Cursor& from) {
     entry.splits = count_or(*plan, "splits", 0);
     entry.chunk = count_or(*plan, "chunk", 0);
     entry.workspace_bytes = count_or(*plan, "workspace_bytes", 0);
+    entry.isa = word_or(*plan, "isa");
   }
   entry.ns = number_within(from, "median_ns", 0.0, 0.0, kMost, "at least 0");
   if (const auto ties = from.find("ties")) {

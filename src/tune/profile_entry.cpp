@@ -107,6 +107,7 @@ void set_plan(const SpacePoint& point, ProfileEntry& entry) {
   entry.splits = point.plan.splits;
   entry.chunk = point.plan.chunk;
   entry.workspace_bytes = workspace_bytes(point.plan);
+  entry.isa = point.plan.isa;
 }
 
 // The search's plan becomes the runner-up, and a tie where it was not shown to be slower.

@@ -29,12 +29,16 @@ int differences(const ProfileEntry& entry, const ProfileEnvironment& here, std::
          (there.toolkit_major != here.toolkit_major ? 1 : 0) + (entry.source_hash != hash ? 1 : 0);
 }
 
+std::string soft_note(const std::string& path, const char* what, const std::string& there,
+                      const std::string& now) {
+  return path + ": tuned with " + what + " " + there + ", and here it is " + now + ": used all the same";
+}
+
 std::vector<std::string> soft_notes(const TuningProfile& profile, const ProfileEntry& entry,
                                     const ProfileEnvironment& here, std::string_view hash) {
   std::vector<std::string> notes;
   const auto note = [&](const char* what, const std::string& there, const std::string& now) {
-    notes.push_back(profile.path + ": tuned with " + what + " " + there + ", and here it is " + now +
-                    ": used all the same");
+    notes.push_back(soft_note(profile.path, what, there, now));
   };
   const ProfileEnvironment& there = entry.key.environment;
   if (there.driver_major != here.driver_major)
@@ -98,6 +102,12 @@ Lookup look_up(std::span<const TuningProfile> profiles, const ProfileEnvironment
   if (knows_variant)
     found.match = ProfileMatch{ProfileAnswer::fallback, {}, knows_variant->path, nullptr, {}};
   return found;
+}
+
+std::optional<std::string> other_isa(const ProfileMatch& match, const LaunchPlan& planned) {
+  if (!match.entry || match.entry->isa.empty() || planned.isa.empty() || match.entry->isa == planned.isa)
+    return std::nullopt;
+  return soft_note(match.path, "instruction set", match.entry->isa, planned.isa);
 }
 
 std::optional<std::string> foreign(const TuningProfile& profile, const ProfileEnvironment& environment) {

@@ -38,6 +38,10 @@ struct Lookup {
 Lookup look_up(std::span<const TuningProfile> profiles, const ProfileEnvironment& environment,
                const Variant& variant, const Problem& problem, std::string_view source_hash);
 
+// That the match was tuned with another instruction set than `planned`, its plan here, uses: a sentence, like
+// its notes. Nothing where either does not say.
+std::optional<std::string> other_isa(const ProfileMatch& match, const LaunchPlan& planned);
+
 // Why no entry of the profile may be used on this device, a sentence; nothing where some may.
 std::optional<std::string> foreign(const TuningProfile& profile, const ProfileEnvironment& environment);
 

@@ -71,6 +71,12 @@ class Resume(CompareCase):
         refuse("--processes", args=("--processes", "2"))
         refuse("--rounds", rounds="7")
         refuse("the device", fake=self.script("other", device={"name": "Another"}))
+        file = json.loads(pathlib.Path(path).read_text())
+        file["run"]["device"]["isas"] = ["AVX2", "plain"]
+        pathlib.Path(path).write_text(json.dumps(file))
+        refuse("instruction sets", "was AVX2, plain, and is AVX3, plain now", fake=self.script("wider", device={"isas": ["AVX3", "plain"]}))
+        # A device that says none is that of an older build: no reason to refuse.
+        refuse("--seed", args=("--seed", "2"))
         self.assert_one_line(fdbench("run", *TWO, "--fake", script, "--resume", path, env={"FDBENCH_MAX_NOISE": "3"}), 2,
                              "--max-noise")
         self.assert_one_line(fdbench("run", *TWO, "--fake", script, "--resume", path, "--csv", path), 2, "--csv", "--resume")

@@ -543,6 +543,18 @@ int main() {{
         self.assert_exit(self.fdbench("run", *shape, "--rounds", "2", "--variant", "cpu_split_kv", "--profile", profile,
                                       "--json", path), 0)
         self.assertEqual(harness.rows_of(path)["cpu_split_kv"]["source"], "profile:exact")
+        # Tuned with other instructions: used, and said; an older profile does not say.
+        run = ["run", *shape, "--rounds", "2", "--variant", "cpu_split_kv", "--profile", self.path("other.json")]
+        self.assertEqual(entry["plan"]["isa"], harness.rows_of(path)["cpu_split_kv"]["plan"]["isa"])
+        self.assertIn(entry["plan"]["isa"], harness.read_json(path)["run"]["device"]["isas"])
+        for isa, said in (("ABACUS", 1), (None, 0)):
+            other = harness.read_json(profile)
+            other["entries"][0]["plan"]["isa"] = isa
+            self.folder.joinpath("other.json").write_text(json.dumps(other))
+            result = self.fdbench(*run, "--json", path)
+            self.assert_exit(result, 0)
+            self.assertEqual(result.err.count("tuned with instruction set ABACUS, and here it is "), said, result.err)
+            self.assertEqual(harness.rows_of(path)["cpu_split_kv"]["source"], "profile:exact")
         # A CPU has no driver and no toolkit to name.
         for form in (["--show"], ["--export", "header"]):
             shown = self.fdbench("tune", *form, "--profile", profile)

@@ -245,6 +245,21 @@ TEST(Comparable, OtherInstructionsAreAWarning) {
   EXPECT_NE(comparison.warnings[0].find(", AMX in "), std::string::npos) << comparison.warnings[0];
 }
 
+TEST(Comparable, OtherInstructionSetsOfTheDeviceAreAWarning) {
+  ResultFile base = file({kRoof, {}}), now = base;
+  base.run.device.isas = {"AVX3", "AVX2", "plain"};
+  EXPECT_TRUE(compared(base, now).warnings.empty()) << "one side does not say";
+  now.run.device.isas = base.run.device.isas;
+  EXPECT_TRUE(compared(base, now).warnings.empty());
+  now.run.device.isas = {"AVX2", "plain"};
+  const Comparison comparison = compared(base, now);
+  EXPECT_TRUE(comparison.not_comparable.empty());
+  ASSERT_EQ(comparison.warnings.size(), 1u);
+  EXPECT_EQ(comparison.warnings[0].find("instruction sets AVX3, AVX2, plain in "), 0u)
+      << comparison.warnings[0];
+  EXPECT_NE(comparison.warnings[0].find(", AVX2, plain in "), std::string::npos) << comparison.warnings[0];
+}
+
 TEST(Compare, HistoryIsPooledAndItsSessionsCount) {
   const ResultFile slow = file({kRoof, {"kernel", Role::candidate, 2200}}),
                    fast = file({kRoof, {"kernel", Role::candidate, 2000}}),

@@ -119,6 +119,15 @@ TEST(ProfileFile, RefusesWhatNoTuningGives) {
             "p.json: entries[0].tuning has an axis with a control character in its name");
 }
 
+TEST(ProfileFile, InstructionSetsAreThereWhereThereIsAChoice) {
+  TuningProfile profile = example();
+  EXPECT_EQ(to_json(profile).find("\"isa\""), std::string::npos);
+  EXPECT_EQ(parse_profile(to_json(profile), "p.json").entries[0].isa, "");
+  profile.entries[0].isa = "AMX";
+  EXPECT_EQ(parse_profile(to_json(profile), "p.json").entries[0].isa, "AMX");
+  EXPECT_NE(profile_csv(profile).find(",AMX\r\n"), std::string::npos);
+}
+
 TEST(ProfileFile, CsvQuotesEveryText) {
   auto profile = example();
   profile.entries[0].strategy = "a,b";

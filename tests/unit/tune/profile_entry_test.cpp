@@ -63,11 +63,13 @@ class Scripted : public Measurer {
 };
 
 TEST(ProfileEntry, GainsAreOverTheOwnPlanAndEveryRules) {
-  const SearchSpace space = three();
+  SearchSpace space = three();
   SearchOutcome outcome = found(2);
   Scripted measurer([](std::size_t i, int) { return i == 0 ? 120.0 : i == 1 ? 105.0 : 100.0; });
   outcome.median_ns = {120.0, 105.0, 100.0};
+  space.points[2].plan.isa = "AVX2";
   ProfileEntry entry = entry_of(space, outcome, {});
+  EXPECT_EQ(entry.isa, "AVX2");
   EXPECT_EQ(entry.key.bucket, seq_bucket(8192));
   EXPECT_EQ(entry.workspace_bytes, 2000);
   const Gains gains = add_gains(space, outcome, measurer, entry);

@@ -125,6 +125,24 @@ TEST(ProfileLookup, AnotherDriverToolkitOrSourceIsUsedAndSaid) {
   EXPECT_EQ(look(profile, kProblem).match->tuning.get("splits"), 16);
 }
 
+TEST(ProfileLookup, AnotherInstructionSetIsSaidWhereBothAreKnown) {
+  auto entry = entry_of(8192, 16);
+  LaunchPlan planned;
+  const auto note = [&] {
+    const auto profile = profile_of({entry});
+    return other_isa(*look(profile, kProblem).match, planned);
+  };
+  EXPECT_FALSE(note());
+  planned.isa = "AVX2";
+  EXPECT_FALSE(note()) << "an older profile";
+  entry.isa = "AVX2";
+  EXPECT_FALSE(note());
+  entry.isa = "AMX";
+  EXPECT_EQ(note(), "own.json: tuned with instruction set AMX, and here it is AVX2: used all the same");
+  planned.isa.clear();
+  EXPECT_FALSE(note());
+}
+
 TEST(ProfileLookup, TheUsersOwnIsAskedFirst) {
   const TuningProfile profiles[] = {profile_of({entry_of(8192, 4)}),
                                     profile_of({entry_of(8192, 16), entry_of(512, 2)}, "shipped.json")};
