@@ -232,6 +232,7 @@ std::vector<ResultRecord> RowBuilder::records() const {
     record.reason = row.reason;
     record.flags = flags_;
     record.accuracy = row.accuracy;
+    if (record.role != Role::roof) record.tolerance = request.variant->tolerance;
     record.prepare_ns = row.prepare_ns;
     record.bytes = problem_.logical_bytes();
     summarise(row, aside, record);

@@ -60,6 +60,7 @@ struct ResultRecord {
   std::string reason;  // why the status is not ok
   std::vector<std::string> flags;
   std::optional<Accuracy> accuracy;
+  std::optional<double> tolerance;  // of rel_l2, the variant's: for tables, not in files
   std::optional<TimeSummary> time;
   std::optional<double> prepare_ns;  // once, outside the timed region
   std::int64_t bytes = 0;            // logical: Q + K + V + O once each

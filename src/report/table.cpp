@@ -66,9 +66,10 @@ void fill_verdicts(const ResultRecord& row, Row& out) {
   out[2] = row.status == Status::ok && !row.accuracy ? "no output" : to_string(row.status);
   if (row.accuracy) {
     out[3] = error_text(row.accuracy->rel_l2);
-    out[4] = error_text(row.accuracy->max_abs);
-    if (row.accuracy->lse_max_abs) out[5] = error_text(*row.accuracy->lse_max_abs);
-    out[6] = row.accuracy->oracle;
+    if (row.tolerance) out[4] = error_text(*row.tolerance);
+    out[5] = error_text(row.accuracy->max_abs);
+    if (row.accuracy->lse_max_abs) out[6] = error_text(*row.accuracy->lse_max_abs);
+    out[7] = row.accuracy->oracle;
   }
 }
 
@@ -78,8 +79,8 @@ const Columns& columns_of(Shown shown) {
       {false, false, true, true, true, true, true, true, true},
       fill_times};
   static const Columns kVerdicts = {
-      {"variant", "role", "verdict", "rel. error", "max. error", "of lse", "against"},
-      {false, false, false, true, true, true, false},
+      {"variant", "role", "verdict", "rel. error", "tolerance", "max. error", "of lse", "against"},
+      {false, false, false, true, true, true, true, false},
       fill_verdicts};
   return shown == Shown::verdicts ? kVerdicts : kTimes;
 }

@@ -22,7 +22,7 @@ std::string device_line(const RunInfo& run, const std::string& why);
 
 // The rows of one shape under a heading with its extents: per variant role, median and its 95 % interval
 // (us), GB/s, share of the roof, speedup over the reference, relative L2 error, rounds and flags; or, of
-// verdicts, status, errors and the oracle. A row that failed says why.
+// verdicts, status, errors, tolerance and the oracle. A row that failed says why.
 std::string shape_table(std::span<const ResultRecord> rows, const TableStyle& style);
 
 // The same for all shapes, as Markdown; verdicts for a file of `fdbench verify`.

@@ -80,6 +80,7 @@ TEST(Table, Verdicts) {
   ResultRecord right = measured(1000.0);
   right.time.reset();
   right.accuracy = Accuracy{0.00165, 0.1, 4e-7, "an oracle"};
+  right.tolerance = 0.004;
   ResultRecord wrong = right;
   wrong.status = Status::incorrect;
   wrong.reason = "too far";
@@ -92,6 +93,7 @@ TEST(Table, Verdicts) {
   EXPECT_FALSE(holds(lines[1], "median"));
   EXPECT_EQ(lines[1].back(), 't') << "no blanks at the end";
   EXPECT_TRUE(holds(lines[2], " ok ")) << lines[2];
+  EXPECT_TRUE(holds(lines[2], " 1.6e-03    4.0e-03 ")) << lines[2];
   EXPECT_TRUE(holds(lines[2], " 1.0e-01 ")) << lines[2];
   EXPECT_TRUE(holds(lines[2], " 4.0e-07  an oracle")) << lines[2];
   EXPECT_TRUE(holds(lines[3], " incorrect ")) << lines[3];
