@@ -12,11 +12,15 @@
 #include "bench/rounds.h"
 #include "bench/slowed.h"
 #include "bench/validation.h"
+#include "core/byte_sum.h"
 #include "core/error.h"
 
 namespace fdbench::bench {
 
 namespace {
+
+// Bytes: a thousandth of what overflows, a thousand times what any machine has.
+constexpr double kBeyondMemory = 0x1p54;
 
 class Session {
  public:
@@ -291,22 +295,23 @@ std::int64_t memory_needed(const Backend& backend, VariantTable table, const Pro
   const std::int64_t copies = graph ? std::int64_t{kMostGrowth} * rotation_copies(backend, problem) : 1;
   // Far past any memory there is, the rest need not be counted, and could not be in 64 bits.
   const double rough = static_cast<double>(kPoisonRows + problem.seq) *
-                       static_cast<double>(problem.kv_heads) *
-                       static_cast<double>(problem.dim * 2 * element_bytes(problem.dtype) * copies);
+                       static_cast<double>(problem.kv_heads) * static_cast<double>(problem.dim) *
+                       static_cast<double>(2 * element_bytes(problem.dtype) * copies);
   if (rough > kBeyondMemory) return static_cast<std::int64_t>(std::min(rough, 0x1p62));
+  if (!has_countable_plans(problem)) return kMostBytes;
   std::int64_t subjects = 0;
   for (const WorkItem& item : items) {
     const Variant* variant = find_variant(table, item.variant);
     if (!variant) continue;
     const PlanResult planned = make_plan(*variant, problem, device, item.tuning);
     if (const auto* plan = std::get_if<LaunchPlan>(&planned))
-      subjects += Subject::footprint(*variant, problem, *plan);
+      subjects = add_bytes(subjects, Subject::footprint(*variant, problem, *plan));
   }
   const Variant* oracle = find_role(table, device.kind, Role::oracle);
   const std::int64_t checking = oracle ? truth_footprint(*oracle, problem, device).value_or(0) : 0;
   const std::int64_t measuring = settings.measure ? backend.measuring_bytes(settings.cache) : 0;
   // The oracle's memory is given back before the subjects take theirs.
-  return copies * Inputs::footprint(problem) + std::max(checking, subjects + measuring);
+  return add_bytes(copies * Inputs::footprint(problem), std::max(checking, add_bytes(subjects, measuring)));
 }
 
 }  // namespace fdbench::bench

@@ -26,10 +26,6 @@ using NextRounds = std::function<std::optional<RoundsAsked>()>;
 void run_steered_session(Backend& backend, VariantTable table, const WorkRequest& request,
                          const NextRounds& next, const EventSink& emit, const std::atomic<bool>& interrupted);
 
-// Bytes: a thousandth of what overflows, a thousand times what any machine has. Plans of problems that need
-// more can't be counted in 64 bits.
-inline constexpr double kBeyondMemory = 0x1p54;
-
 // What measuring `problem` takes of the device's memory: inputs (and their rotation), flush buffer, and for
 // each item its output and workspace; or validation with its oracle, if that is more. Items that can't run
 // count nothing. Throws Error (usage) where the settings want a graph timer and the backend has none.

@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
 #include <set>
 
 #include "backend/fake/fake_backend.h"
-#include "bench/session.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/result_writer.h"
@@ -18,6 +16,7 @@
 #include "cli/run_info.h"
 #include "cli/say.h"
 #include "cli/variant_table.h"
+#include "core/byte_sum.h"
 #include "io/file.h"
 #include "io/work_codec.h"
 #include "report/plot.h"
@@ -111,10 +110,6 @@ std::string gigabytes(std::int64_t bytes) {
   return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9);
 }
 
-bool can_be_planned(const bench::Survey::Memory& memory) {
-  return static_cast<double>(memory.needed) <= bench::kBeyondMemory;
-}
-
 std::int64_t workspace_of(const bench::RowRequest& row, const Problem& shape, const DeviceInfo& device) {
   const PlanResult planned = make_plan(*row.variant, shape, device, row.tuning);
   const auto* plan = std::get_if<LaunchPlan>(&planned);
@@ -124,11 +119,8 @@ std::int64_t workspace_of(const bench::RowRequest& row, const Problem& shape, co
 // Workspaces of rows that the survey did not know of.
 void count_workspaces(const std::vector<bench::RowRequest>& rows, const Problem& shape,
                       const DeviceInfo& device, bench::Survey::Memory& memory) {
-  if (!can_be_planned(memory)) return;
   for (const bench::RowRequest& row : rows) {
-    if (row.tuning.empty()) continue;
-    if (__builtin_add_overflow(memory.needed, workspace_of(row, shape, device), &memory.needed))
-      memory.needed = std::numeric_limits<std::int64_t>::max();
+    if (!row.tuning.empty()) memory.needed = add_bytes(memory.needed, workspace_of(row, shape, device));
   }
 }
 
@@ -136,7 +128,6 @@ void count_workspaces(const std::vector<bench::RowRequest>& rows, const Problem&
 std::string way_out(const bench::ShapeWork& work, const DeviceInfo& device,
                     const bench::Survey::Memory& memory) {
   const std::string smaller = "choose a smaller shape";
-  if (!can_be_planned(memory)) return smaller;
   const bench::RowRequest* largest = nullptr;
   std::int64_t most = 0;
   for (const bench::RowRequest& row : work.rows) {
@@ -172,11 +163,12 @@ void check_memory(const bench::Survey& survey, const std::vector<bench::ShapeWor
     const auto& memory = survey.memory[s];
     if (memory.needed > memory.available) {
       const Problem& p = shapes[s].problem;
-      throw usage_error(
-          fmt::format("--seq {} --heads {} --kv-heads {} --dim {}: needs {} of memory (inputs, flush buffer, "
-                      "workspaces, oracle), and {} has {} available; {}",
-                      p.seq, p.heads, p.kv_heads, p.dim, gigabytes(memory.needed), survey.device.name,
-                      gigabytes(memory.available), way_out(shapes[s], survey.device, memory)));
+      throw usage_error(fmt::format(
+          "--seq {} --heads {} --kv-heads {} --dim {}: {} {} of memory (inputs, flush buffer, "
+          "workspaces, oracle), and {} has {} available; {}",
+          p.seq, p.heads, p.kv_heads, p.dim, memory.needed < kMostBytes ? "needs" : "could need more than",
+          gigabytes(memory.needed), survey.device.name, gigabytes(memory.available),
+          way_out(shapes[s], survey.device, memory)));
     }
   }
 }

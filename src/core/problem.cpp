@@ -41,6 +41,13 @@ std::optional<std::string> invalid_reason(const Problem& p) {
   return std::nullopt;
 }
 
+bool has_countable_plans(const Problem& p) {
+  // At most one partial result a token, or a thread; 64: rows padded to 16, warps that keep float64 (oracle).
+  return 64.0L * static_cast<long double>(p.heads) * (static_cast<long double>(p.seq) + 1024.0L) *
+             (static_cast<long double>(p.dim) + 64.0L) <=
+         0x1p62L;
+}
+
 std::string shape_id(const Problem& p) {
   return "seq=" + std::to_string(p.seq) + "/heads=" + std::to_string(p.heads) +
          "/kv_heads=" + std::to_string(p.kv_heads) + "/dim=" + std::to_string(p.dim) + "/" +

@@ -47,6 +47,10 @@ struct Problem {
 // heads, kv_heads and dim, kv_heads dividing heads, seq >= 0, and every byte count within 2^62.
 std::optional<std::string> invalid_reason(const Problem& problem);
 
+// Whether every plan's workspace is within 2^62 bytes, however it is cut. Few KV heads keep the tensors
+// small, and not the partial results.
+bool has_countable_plans(const Problem& problem);
+
 // "seq=8192/heads=32/kv_heads=8/dim=128/bf16": the shape's part of a result id.
 std::string shape_id(const Problem& problem);
 

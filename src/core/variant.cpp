@@ -33,6 +33,7 @@ const Variant* find_role(VariantTable table, BackendKind backend, Role role) {
 PlanResult make_plan(const Variant& variant, const Problem& problem, const DeviceInfo& device,
                      const TuningPoint& tuning) {
   if (auto reason = variant.unsupported(problem, device)) return Unsupported{*std::move(reason)};
+  if (!has_countable_plans(problem)) return Unsupported{"its partial results could exceed 2^62 bytes"};
   for (const auto& [name, value] : tuning.values()) {
     const Axis* known = nullptr;
     for (const Axis& axis : variant.axes) {

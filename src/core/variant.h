@@ -79,7 +79,8 @@ const Variant* find_variant(VariantTable table, std::string_view name);
 // The first variant of that role on that backend, or null.
 const Variant* find_role(VariantTable table, BackendKind backend, Role role);
 
-// `unsupported`, then `plan`, then the axes' own limits: what a caller wants in one step.
+// `unsupported`, then `plan`, then the axes' own limits: what a caller wants in one step. Shapes whose plans
+// can't be counted have none.
 PlanResult make_plan(const Variant& variant, const Problem& problem, const DeviceInfo& device,
                      const TuningPoint& tuning);
 

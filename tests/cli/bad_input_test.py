@@ -242,6 +242,18 @@ class Memory(harness.TestCase):
                 self.assert_one_line(result, 2, f"--heads {heads} ", "GB of memory")
                 self.assertNotIn("needs -", result.err)
 
+    def test_workspaces_that_overflow(self):
+        """Few KV heads keep Q, K and V countable, and not what plans take beside them."""
+        cut = ["--variant", "cpu_split_kv", "-a", "chunk=1"]
+        for heads, seq in ((2**50, 1), (2**50, 64), (2**26, 2**26), (2**22, 2**25)):
+            shape = ["--seq", str(seq), "--heads", str(heads), "--kv-heads", "1", "--dim", "64"]
+            for words in (["run"], ["verify"], ["tune"], ["sweep", *cut]):
+                with self.subTest(words=words, shape=shape):
+                    result = harness.fdbench(*words, *shape, "--device", "cpu")
+                    self.assert_one_line(result, 2, f"--heads {heads} ", "GB of memory", "choose a smaller shape")
+        self.assert_one_line(harness.fdbench("explain", *cut, "--seq", "1", "--heads", str(2**50), "--kv-heads", "1"), 2,
+                             "its partial results could exceed 2^62 bytes")
+
     @unittest.skipIf(harness.sanitized(), "needs a limit on addresses")
     def test_address_space(self):
         """Memory that is counted but can't be had is a failed row, not a crash."""

@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "core/byte_sum.h"
 #include "core/decode_args.h"
 #include "core/input_recipe.h"
 #include "core/measurement.h"
@@ -45,6 +47,23 @@ TEST(Problem, WhatIsNone) {
   const Problem large{(std::int64_t{1} << 51) - 1, 1, 1, 256, Dtype::bf16, {}};
   EXPECT_FALSE(invalid_reason(large).has_value());
   EXPECT_GT(large.logical_bytes(), std::int64_t{1} << 60);
+}
+
+TEST(Problem, PlansThatCanBeCounted) {
+  const auto countable = [](std::int64_t seq, std::int64_t heads, std::int64_t dim) {
+    return has_countable_plans({seq, heads, 1, dim, Dtype::bf16, {}});
+  };
+  EXPECT_TRUE(countable(std::int64_t{1} << 30, 128, 256));
+  EXPECT_FALSE(countable(1, std::int64_t{1} << 50, 64));
+  EXPECT_FALSE(countable(std::int64_t{1} << 26, std::int64_t{1} << 26, 64));
+}
+
+TEST(ByteSum, StaysWhereNoMemoryReaches) {
+  EXPECT_EQ(add_bytes(1, 2), 3);
+  EXPECT_EQ(add_bytes(kMostBytes - 1, 1), kMostBytes);
+  EXPECT_EQ(add_bytes(kMostBytes, kMostBytes), kMostBytes);
+  constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(add_bytes(kLast, kLast), kMostBytes);
 }
 
 TEST(Problem, HeadsTimesSeqPast32Bits) {
