@@ -124,22 +124,27 @@ void count_workspaces(const std::vector<bench::RowRequest>& rows, const Problem&
   }
 }
 
-// What to do about a shape that needs too much: leave out the row without which it would have fitted.
+// What to do about a shape that needs too much: where it would have fitted without the rows that can be left
+// out, the one that takes the most of them.
 std::string way_out(const bench::ShapeWork& work, const DeviceInfo& device,
                     const bench::Survey::Memory& memory) {
-  const std::string smaller = "choose a smaller shape";
   const bench::RowRequest* largest = nullptr;
-  std::int64_t most = 0;
+  std::int64_t most = 0, all = 0;
   for (const bench::RowRequest& row : work.rows) {
-    if (row.variant->role != Role::candidate) continue;
+    if (row.variant->role != Role::candidate && row.tuning.empty()) continue;
     const std::int64_t bytes = workspace_of(row, work.problem, device);
+    all = add_bytes(all, bytes);
     if (bytes <= most) continue;
     most = bytes;
     largest = &row;
   }
-  if (!largest || memory.needed - most > memory.available) return smaller;
-  return fmt::format("{} alone takes {} of it, leave it out",
-                     name_with(largest->variant->name, largest->tuning), gigabytes(most));
+  if (!largest || memory.needed >= kMostBytes || memory.needed - all > memory.available)
+    return "choose a smaller shape";
+  const std::string name = name_with(largest->variant->name, largest->tuning);
+  if (memory.needed - most <= memory.available)
+    return fmt::format("{} alone takes {} of it, leave it out", name, gigabytes(most));
+  return fmt::format("workspaces take {} of it, most of all {}, {}: leave the largest out", gigabytes(all),
+                     name, gigabytes(most));
 }
 
 // The table goes to stdout, or to stderr when something else takes stdout.

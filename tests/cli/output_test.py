@@ -104,6 +104,9 @@ class Streams(harness.TestCase):
         seq = int(0.7 * available / 2048)
         both = harness.fdbench(*words, "--seq", str(seq), "-a", "chunk=1,65536")
         self.assert_one_line(both, 2, "cpu_split_kv chunk=1 alone takes ")
+        # Neither of two fits, and the shape does.
+        two = harness.fdbench(*words, "--seq", str(seq), "-a", "chunk=1,2,65536")
+        self.assert_one_line(two, 2, "workspaces take ", "most of all cpu_split_kv chunk=1, ")
 
     def test_version(self):
         result = harness.fdbench("--version")
