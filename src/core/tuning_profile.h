@@ -74,6 +74,8 @@ struct ProfileEntry {
   std::vector<ProfileGain> gains;                           // over the variant's own plan and every rule's
   std::string strategy;
   std::int64_t points = 0, points_measured = 0, samples = 0;
+
+  std::string as_read;  // JSON, where it had fields that this build does not know: they are written again
 };
 
 // The entry's gain over "default" or "rule:NAME"; null where that was not measured.
@@ -83,6 +85,7 @@ struct TuningProfile {
   std::string path;  // where it was read from
   std::vector<ProfileEntry> entries;
   int minor = 0;  // of its schema, 1.<minor>; this build writes 1.0, without what a later one has beside
+  std::string as_read = {};  // JSON of the fields beside the entries, where some are not known
 };
 
 // The file name of a device's profile: "nvidia-h200" of "NVIDIA H200".

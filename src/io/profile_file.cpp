@@ -124,6 +124,34 @@ Json entry_json(const ProfileEntry& entry) {
   return out;
 }
 
+// `out` with what only `read` has, objects within it too; true where there was something.
+bool keep_unknown(Json& out, const Json& read) {
+  bool kept = false;
+  if (out.is_object() && read.is_object()) {
+    for (const auto& [key, value] : read.items()) {
+      if (out.contains(key)) {
+        kept = keep_unknown(out[key], value) || kept;
+      } else {
+        out[key] = value;
+        kept = true;
+      }
+    }
+  } else if (out.is_array() && read.is_array() && out.size() == read.size()) {
+    for (std::size_t i = 0; i < out.size(); ++i) kept = keep_unknown(out[i], read[i]) || kept;
+  }
+  return kept;
+}
+
+// The text to keep of `read`; empty where `known`, which is what is written of it, has all its fields.
+std::string unknown_text(Json known, const Json& read) {
+  return keep_unknown(known, read) ? line_text(read) : std::string();
+}
+
+Json with_unknown(Json known, const std::string& as_read) {
+  if (!as_read.empty()) keep_unknown(known, Json::parse(as_read));
+  return known;
+}
+
 ProfileEntry read_entry(const Cursor& from) {
   from.object();
   ProfileEntry entry;
@@ -177,6 +205,7 @@ ProfileEntry read_entry(const Cursor& from) {
   entry.source_hash = word_or(from, "source_hash");
   entry.tool = word_or(from, "tool");
   entry.when = word_or(from, "when");
+  entry.as_read = unknown_text(entry_json(entry), Json(from.node()));
   return entry;
 }
 
@@ -199,16 +228,20 @@ TuningProfile parse_profile(std::string_view text, const std::string& name) {
     const auto [at, is_new] = keys.emplace(line_text(key_json(profile.entries[i].key)), i);
     if (!is_new) entry.fail("repeats the key of entry " + std::to_string(at->second) + "; keep one of them");
   }
+  Json beside(value);
+  beside.erase("entries");
+  profile.as_read = unknown_text({{"schema", nullptr}}, beside);
   return profile;
 }
 
 std::string to_json(const TuningProfile& profile) {
   Json entries = Json::array();
-  for (const ProfileEntry& entry : profile.entries) entries.push_back(entry_json(entry));
+  for (const ProfileEntry& entry : profile.entries)
+    entries.push_back(with_unknown(entry_json(entry), entry.as_read));
   Json out;
   out["schema"] = "fdbench.profile/1.0";
   out["entries"] = std::move(entries);
-  return pretty_text(out);
+  return pretty_text(with_unknown(std::move(out), profile.as_read));
 }
 
 std::optional<TuningProfile> read_profile(const std::string& path) {

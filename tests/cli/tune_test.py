@@ -303,6 +303,21 @@ int main() {{
         self.assertIn("of schema fdbench.profile/1.12", result.err)
         self.assertEqual(self.profile.read_text(), newer)
 
+    def test_fields_of_ones_own_are_kept(self):
+        self.assert_exit(self.tune(), 0)
+        profile = json.loads(self.profile.read_text())
+        profile["note"] = "the box under the desk"
+        profile["entries"].append(json.loads(json.dumps(profile["entries"][0])))
+        for entry in profile["entries"]:
+            entry["owner"] = {"name": "me"}
+        profile["entries"][1]["key"]["dim"] = 128
+        self.profile.write_text(json.dumps(profile))
+        self.assert_exit(self.tune(), 0)
+        tuned = json.loads(self.profile.read_text())
+        self.assertEqual(tuned["note"], profile["note"])
+        owners = {entry["key"]["dim"]: entry.get("owner") for entry in tuned["entries"]}
+        self.assertEqual(owners, {profile["entries"][0]["key"]["dim"]: None, 128: {"name": "me"}})
+
     def test_a_second_tuner_is_refused(self):
         self.profile.parent.mkdir(parents=True)
         with open(self.profile.parent / ".scripted.json.lock", "w") as lock:

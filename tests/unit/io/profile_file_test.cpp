@@ -72,6 +72,31 @@ TEST(ProfileFile, ReadsWhatItWrote) {
   EXPECT_EQ(back.entries[0].gains[0].ci95->hi, 0.04);
 }
 
+TEST(ProfileFile, KeepsFieldsThatItDoesNotKnow) {
+  const auto with = [](std::string text, const std::string& at, const std::string& field) {
+    return text.replace(text.find(at), at.size(), field + at);
+  };
+  TuningProfile two = example();
+  two.entries.push_back(two.entries[0]);
+  two.entries[1].key.heads = 64;
+  const std::string plain = to_json(two);
+  std::string text = with(plain, "\"entries\"", "\"note\": [1, {\"a\": null}], ");
+  text = with(text, "\"splits\": 16, \"chunk\"", "\"waves\": 1.5, ");  // of the first entry's plan
+  text = with(text, "\"seq\": 8192", "\"owner\": \"me\", ");
+  text = with(text, "\"over\": \"rule:fa3\"", "\"why\": \"x\", ");
+  TuningProfile read = parse_profile(text, "p.json");
+  const std::string again = to_json(read);
+  for (const char* part :
+       {"\"note\": [1, {\"a\": null}]", "\"waves\": 1.5", "\"owner\": \"me\"", "\"why\": \"x\""})
+    EXPECT_NE(again.find(part), std::string::npos) << part << " in " << again;
+  EXPECT_EQ(to_json(parse_profile(again, "p.json")), again);
+  // Another entry's are its own; those of one that is replaced go with it.
+  EXPECT_TRUE(read.entries[1].as_read.empty());
+  read.entries[0] = two.entries[0];
+  read.as_read.clear();
+  EXPECT_EQ(to_json(read), plain);
+}
+
 TEST(ProfileFile, SaysWhereItIsBroken) {
   const std::string text = to_json(example());
   EXPECT_EQ(error_of("{\n  \"schema\": oops").rfind("p.json:2:13: ", 0), 0u)
