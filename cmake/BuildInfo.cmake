@@ -1,5 +1,5 @@
-# Writes generated/build_info.cpp anew whenever the commit or the state of the tree changes, so that a result file says which
-# build measured it.
+# Writes generated/build_info.cpp anew whenever the commit or the sources change, so that a result file says which build
+# measured it.
 set(FDBENCH_BUILD_INFO ${PROJECT_BINARY_DIR}/generated/build_info.cpp)
 set(cuda_version "")
 if(FDBENCH_HAVE_CUDA)

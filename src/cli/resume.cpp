@@ -67,6 +67,9 @@ void refuse_foreign(const std::string& path, const RunInfo& old, const RunInfo& 
   if (isas_differ(old.device, now.device))
     same("the device's instruction sets", isas_text(old.device), isas_text(now.device));
   same("the build", build_of(old.tool), build_of(now.tool));
+  // Files of earlier builds don't say.
+  if (!old.tool.sources.empty() && !now.tool.sources.empty())
+    same("the digest of the build's sources", old.tool.sources, now.tool.sources);
   same("--cache", std::string(to_string(old.cache)), std::string(to_string(now.cache)));
   same("--timer", std::string(to_string(old.timer)), std::string(to_string(now.timer)));
   same("--seed", std::to_string(old.seed), std::to_string(now.seed));

@@ -20,6 +20,7 @@ namespace fdbench {
 struct ToolInfo {
   std::string version, commit, compiler, cuda, flags;  // cuda: empty when built without
   bool dirty = false;
+  std::string sources;  // digest of what it was built from; empty: not known
 };
 
 // The commit, and whether files were changed since: "4ba13ed0c1a2+changes".

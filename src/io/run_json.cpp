@@ -15,6 +15,7 @@ nlohmann::ordered_json json_of(const RunInfo& run) {
   tool["compiler"] = run.tool.compiler;
   tool["cuda"] = text_or_null(run.tool.cuda);
   tool["flags"] = run.tool.flags;
+  tool["sources"] = text_or_null(run.tool.sources);
   nlohmann::ordered_json host;
   host["cpu"] = run.host.cpu;
   host["cores"] = run.host.cores;
@@ -62,6 +63,7 @@ RunInfo read_run(const Cursor& from) {
     run.tool.compiler = text_or(*tool, "compiler");
     run.tool.cuda = text_or(*tool, "cuda");
     run.tool.flags = text_or(*tool, "flags");
+    run.tool.sources = text_or(*tool, "sources");
   }
   if (const auto host = from.find("host")) {
     run.host.cpu = text_or(*host, "cpu");

@@ -84,6 +84,15 @@ class Resume(CompareCase):
         twice = str(self.folder / "twice.json")
         pathlib.Path(twice).write_text(json.dumps(dict(file, results=file["results"] + file["results"][:1])))
         self.assert_one_line(fdbench("run", *TWO, "--fake", script, "--resume", twice), 2, "twice")
+        # Two builds of one commit with other changes; a file of a build that didn't say is taken.
+        sources = file["run"]["tool"]["sources"]
+        self.assertRegex(sources, r"^[0-9a-f]{12}$")
+        file["run"]["tool"]["sources"] = "0123456789ab"
+        pathlib.Path(path).write_text(json.dumps(file))
+        refuse("the digest of the build's sources was 0123456789ab", sources)
+        del file["run"]["tool"]["sources"]
+        pathlib.Path(path).write_text(json.dumps(file))
+        self.run_it(*TWO, "--fake", script, "--resume", path)
         file["run"]["tool"]["commit"] = "0123456789ab"
         pathlib.Path(path).write_text(json.dumps(file))
         refuse("the build")

@@ -20,7 +20,7 @@ RunInfo example_run() {
   run.seed = 1;
   run.inputs = "philox_sum4/1";
   run.processes = 2;
-  run.tool = {"0.1.0", "1d9c632", "gcc 12.2.0", "13.0", "-O3 -DNDEBUG", true};
+  run.tool = {"0.1.0", "1d9c632", "gcc 12.2.0", "13.0", "-O3 -DNDEBUG", true, "7c21d09be4f6"};
   run.host = {"AMD EPYC 9654", "Debian GNU/Linux 12", "6.1.0", 16};
   DeviceInfo& device = run.device;
   device.kind = BackendKind::cuda;

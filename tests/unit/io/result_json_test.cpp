@@ -72,6 +72,7 @@ void expect_same(const RunInfo& a, const RunInfo& b) {
   EXPECT_EQ(a.tool.cuda, b.tool.cuda);
   EXPECT_EQ(a.tool.flags, b.tool.flags);
   EXPECT_EQ(a.tool.dirty, b.tool.dirty);
+  EXPECT_EQ(a.tool.sources, b.tool.sources);
   EXPECT_EQ(a.host.cpu, b.host.cpu);
   EXPECT_EQ(a.host.os, b.host.os);
   EXPECT_EQ(a.host.kernel, b.host.kernel);
