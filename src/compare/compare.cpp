@@ -24,11 +24,14 @@ std::string processes_text(std::size_t base, std::size_t now) {
   return std::to_string(base) + " + " + std::to_string(now) + (base + now == 1 ? " process" : " processes");
 }
 
+bool lacks_processes(const RowEvidence& base, const RowEvidence& now, const Gate& gate) {
+  return std::min(base.processes(), now.processes()) < static_cast<std::size_t>(gate.processes);
+}
+
 // What speaks against evidence from these two, a sentence; nothing when nothing does.
 std::string objection(const RowEvidence& base, const RowEvidence& now, const Gate& gate) {
-  const std::size_t fewest = std::min(base.processes(), now.processes());
   if (base.log_ratio.empty() || now.log_ratio.empty()) return "no roof was measured in the same rounds";
-  if (fewest < static_cast<std::size_t>(gate.processes)) {
+  if (lacks_processes(base, now, gate)) {
     return processes_text(base.processes(), now.processes()) + "; evidence takes " +
            std::to_string(gate.processes) + " a side (--processes " + std::to_string(gate.processes) + ")";
   }
@@ -90,6 +93,9 @@ class Comparing {
     return count;
   }
 
+  // Rows that more processes could decide, and nothing else.
+  std::size_t lack_processes() const { return lack_processes_; }
+
  private:
   void add(const std::string& key) {
     if (!settings_.only.empty() && !settings_.only.count(key)) return;
@@ -149,6 +155,7 @@ class Comparing {
     // A history shows by itself what sessions differ by; sides measured in turn are one session.
     if (!in_turn_ && figures.base.size() == 1)
       figures.allowance = kSessionShare * std::log1p(row.threshold_percent / 100.0);
+    if (row.role != Role::roof && by_roof && lacks_processes(base, now, settings_.gate)) ++lack_processes_;
     if (is_roof) pair.objection = "a roof is what rows are measured against; it is not gated";
     const double raw = mean_of_means(now.log_time) - mean_of_means(base.log_time);
     pair.raw_rose = raw > 0.0;
@@ -226,6 +233,7 @@ class Comparing {
   Pairing pairing_;
   Evidence base_, now_;
   bool in_turn_;
+  std::size_t lack_processes_ = 0;
   std::vector<RowComparison> rows_;
   std::vector<Pair> pairs_;
 };
@@ -248,6 +256,15 @@ Comparison compare_sides(const Side& base, const Side& now, const CompareSetting
   if (!out.not_comparable.empty()) return out;
   Comparing comparing(base, now, settings);
   out.rows = comparing.rows();
+  if (const std::size_t lack = comparing.lack_processes(); lack > 0) {
+    const std::string enough = "--processes " + std::to_string(settings.gate.processes);
+    out.warnings.push_back(std::to_string(lack) + (lack == 1 ? " row" : " rows") +
+                           " can only be UNSURE, for want of processes: " +
+                           (base.one_session && now.one_session
+                                ? "give " + enough
+                                : "measure both sides with fdbench run " + enough +
+                                      ", or two builds with fdbench compare --bin OLD NEW"));
+  }
   if (const std::size_t other = comparing.other_plans(); other > 0)
     out.warnings.push_back(
         std::to_string(other) + (other == 1 ? " row has" : " rows have") +

@@ -60,6 +60,11 @@ class Verdicts(CompareCase):
         row = self.rows(base, new)["fake_candidate"]
         self.assertEqual(row["verdict"], "UNSURE")
         self.assertIn("2 + 2 processes", row["why"])
+        told = fdbench("compare", base, new)
+        self.assertIn("warning: 3 rows can only be UNSURE, for want of processes: measure both sides with "
+                      "fdbench run --processes 5, or two builds with fdbench compare --bin OLD NEW\n", told.out)
+        enough = self.results("enough")
+        self.assertNotIn("for want of processes", fdbench("compare", enough, self.results("new")).out)
         self.rows("--fail-noisy", base, new, code=4)
 
     def test_gone_new_and_wrong(self):
