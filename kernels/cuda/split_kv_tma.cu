@@ -12,7 +12,7 @@
 // in shared memory within 0.5 us.
 //
 // Limits: bf16; head dimensions 64 and 128; any group of query heads, 16 a CTA, more in further CTAs; tokens
-// numbered in 32 bits. 64 KB of shared memory a stage at dim 128, so one stage on sm_120.
+// numbered in 32 bits. 64 KB of shared memory a stage, so one stage on sm_120.
 //
 // Evidence: docs/kernels.md, an H200. Designed for sm_90; sm_100 and sm_120 run the same code by their own
 // limits, and no figure is claimed for them.

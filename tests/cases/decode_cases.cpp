@@ -157,6 +157,12 @@ void poison_tail(const Rig& rig) {
   for (const std::int64_t kv_heads : {8, 2, 1}) {
     for (const std::int64_t seq : {32, 48, 64, 96, 127}) run(rig, problem_of(8, kv_heads, seq));
   }
+  // More than 8 query heads a CTA (splits are asked for), and tiles of more tokens.
+  for (const std::int64_t dim : {64, 128}) {
+    for (const std::int64_t seq : {1, 9, 33, 63, 65, 127}) {
+      run(rig, problem_of(12, 1, seq, dim), {}, {}, true, cuts(rig.variant, seq, 1));
+    }
+  }
 }
 
 // Cuts that leave a split with nothing to do, or a token.
@@ -191,10 +197,27 @@ void many_splits(const Rig& rig) {
   }
 }
 
+// Plans of their own may share a group out to CTAs of up to 8 query heads; with splits asked for, groups of 9
+// to 16 stay together, 31 are blocks of 16 and 15.
 void odd_groups(const Rig& rig) {
-  const std::int64_t head_counts[][2] = {{40, 8}, {24, 4}, {28, 4}, {64, 4}, {6, 2}, {7, 1},
-                                         {5, 1},  {3, 1},  {12, 1}, {20, 1}, {18, 2}};
-  for (const auto& [heads, kv_heads] : head_counts) run(rig, problem_of(heads, kv_heads, 1000));
+  const std::int64_t head_counts[][2] = {{40, 8}, {24, 4}, {28, 4}, {64, 4}, {6, 2},  {7, 1},
+                                         {5, 1},  {3, 1},  {12, 1}, {20, 1}, {18, 2}, {31, 1}};
+  for (const auto& [heads, kv_heads] : head_counts) {
+    for (const std::int64_t dim : {128, 64}) {
+      const Problem problem = problem_of(heads, kv_heads, 1000, dim);
+      std::vector<TuningPoint> tunings = {{}};
+      for (const std::int64_t splits : {1, 4, 7}) {
+        for (TuningPoint& tuning : cuts(rig.variant, problem.seq, splits))
+          tunings.push_back(std::move(tuning));
+      }
+      for (const std::int64_t merge : {1, 2, 3}) {
+        if (!has_axis(rig.variant, "merge")) break;
+        tunings.push_back(point("splits", 8));
+        tunings.back().set("merge", merge);
+      }
+      run(rig, problem, {}, {}, true, tunings);
+    }
+  }
 }
 
 void single_kv_head(const Rig& rig) {

@@ -167,14 +167,14 @@ TEST_F(CudaStressTest, Pipeline) {
 
 // One to 132 splits, one to 64 heads, in plans that follow each other at random.
 TEST_F(CudaStressTest, Merge) {
-  const std::int64_t head_counts[][2] = {{1, 1},  {2, 2},  {7, 1},   {8, 1},
-                                         {16, 2}, {32, 8}, {32, 32}, {64, 64}};
+  const std::int64_t head_counts[][2] = {{1, 1},  {2, 2},  {7, 1},  {8, 1},   {16, 1},
+                                         {13, 1}, {16, 2}, {32, 8}, {32, 32}, {64, 64}};
   for (const Variant* variant : attention_variants()) {
     if (variant->role != Role::candidate) continue;
     std::vector<Case> cases;
     for (const auto& [heads, kv_heads] : head_counts) {
       for (const std::int64_t splits : {1, 2, 3, 8, 9, 16, 17, 33, 64, 66, 129, 132}) {
-        const Problem problem = problem_of(heads, kv_heads, 64 * splits - 5);
+        const Problem problem = problem_of(heads, kv_heads, 64 * splits - 5, splits % 3 == 0 ? 64 : 128);
         if (has_axis(*variant, "splits")) {
           add_merges(*variant, problem, point({{"splits", splits}}), cases);
           if (has_axis(*variant, "row_blocks") && splits % 8 == 0) {

@@ -21,6 +21,7 @@ namespace fdbench::device {
 template <int kDim, int kTokenTiles>
 struct HeadsAsRows {
   static constexpr int kHeads = 16;
+  // The 8 keep the lanes of half a warp, which store 8 bytes each, in different banks.
   static constexpr int kPartialPitch = kDim + 8;
 
   using Fragments = TileFragments<kDim, kTokenTiles>;

@@ -61,6 +61,8 @@ __device__ __forceinline__ void decode(const Params& params, unsigned char* smem
                                        const WarpUnits<kDim>& units, int warp, Loader& loader) {
   using Tile = TileOf<kDim, kMaxRows>;
   static_assert(Tile::kHeads == kMaxRows);
+  static_assert(kMaxRows * Tile::kPartialPitch * 4 <= 2 * kTileBytes);  // where the warp's stages were
+  static_assert(Tile::kPartialPitch % 4 == 0);                          // the merge reads float4
   const int lane = static_cast<int>(threadIdx.x) % 32;
   unsigned char* const ring = smem + warp * params.stages * 2 * kTileBytes;
   float2* const partial_ml =

@@ -19,7 +19,7 @@ FDBENCH_HOST_DEVICE constexpr int unit_tokens(std::int64_t dim) {
 }
 inline constexpr int kWarps = 4;
 inline constexpr int kThreads = kWarps * 32;
-inline constexpr int kStageBarriers = 2 * 1;  // a warp's, a stage: K and V
+inline constexpr int kStageBarriers = 2;  // a warp's, a stage: K and V
 
 inline constexpr int kSlotBytes = 16 + 8;  // in global memory: four sums, and (m, l)
 

@@ -104,13 +104,13 @@ __device__ __forceinline__ void prefetch_slots(const Params& params, const Block
   const Meeting& meeting = params.meeting;
   const int owner = kMerge == Merge::shared ? block.split : 0;
   const Slots slots = slots_at<kDim>(params, meeting, first_place<kMerge>(params, block) + owner);
-  const int step = static_cast<int>(blockDim.x) * 128;
+  constexpr int kStep = kThreads * 128;
   const int o_bytes = meeting.parts << (meeting.piece_log2 + 4);
-  for (int at = static_cast<int>(threadIdx.x) * 128; at < o_bytes; at += step) {
+  for (int at = static_cast<int>(threadIdx.x) * 128; at < o_bytes; at += kStep) {
     ptx::prefetch_l2(reinterpret_cast<const char*>(slots.o) + at);
   }
   const int ml_bytes = meeting.parts << (meeting.piece_log2 + 3);
-  for (int at = static_cast<int>(threadIdx.x) * 128; at < ml_bytes; at += step) {
+  for (int at = static_cast<int>(threadIdx.x) * 128; at < ml_bytes; at += kStep) {
     ptx::prefetch_l2(reinterpret_cast<const char*>(slots.ml) + at);
   }
 }
@@ -221,7 +221,7 @@ struct WarpResults {
 };
 
 // Which slots of an owner a thread adds up: parts `part`, + lanes, ... of quad `local`, then of the quad
-// `stride` further on.
+// kThreads / lanes further on.
 struct Turn {
   int part;
   int lanes;
@@ -369,7 +369,7 @@ __device__ __forceinline__ void merge_block(const Params& params, const Block& b
                                             const Routes<kDim, kMaxRows, kMerge>& routes, const Slots& inbox,
                                             ptx::Mbarrier* inbox_barrier) {
   constexpr int kQuads = kDim / 4;
-  constexpr int kEach = (kMaxRows * kQuads + kThreads - 1) / kThreads;
+  constexpr int kEach = Routes<kDim, kMaxRows, kMerge>::kEach;
   const Meeting& meeting = params.meeting;
   const int quads = block.rows * kQuads;
 

@@ -51,6 +51,11 @@ constexpr KernelResources resources(std::string_view kernel, int cc, int dynamic
           .ctas_per_sm = 1};
 }
 
+// The most that a plan without a cluster takes.
+constexpr int largest_smem(std::int64_t stages) {
+  return static_cast<int>(dynamic_smem(kMaxRows, stages, 0, 0));
+}
+
 inline constexpr std::int64_t kMaxSplits = 4096;
 inline constexpr std::int64_t kMaxAtOnce = 128;  // slots that 32 lanes load before they use the first
 inline constexpr std::int64_t kMaxStages = 8;
@@ -203,10 +208,6 @@ inline std::int64_t ctas_per_sm(const DeviceInfo& device, std::int64_t smem) {
              device)
       .ctas_per_sm;
 }
-
-// A warp's partial result takes the place of its stages: with 16 rows it needs 16 * (dim + 8) * 4 bytes of
-// them (heads_as_rows.cuh).
-static_assert(16 * (128 + 8) * 4 <= 2 * kTileBytes);
 
 inline std::optional<std::string> unsupported(const Kernel& kernel, const Problem& problem,
                                               const DeviceInfo& device) {

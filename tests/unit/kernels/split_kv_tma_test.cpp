@@ -1,6 +1,7 @@
 // Plans of the split_kv kernels: how heads are cut and meet again, on this and other devices, with no GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -341,6 +342,58 @@ TEST(SplitKvTmaPlan, UnitsAreOfEqualBytes) {
     EXPECT_GE(plan.chunk * 7, 5000);
     EXPECT_LT(plan.chunk * 7, 5000 + 7 * split::unit_tokens(dim));
     EXPECT_EQ(plan.block.x, 128);
+  }
+}
+
+// In a cluster each part brings each quad to a place of its own in its owner's inbox, and as many bytes as
+// the owner's barrier awaits; all inside the CTA's shared memory, where a warp's result fits its stages, too.
+TEST(SplitKvTmaPlan, AClusterBringsEachOwnerTheBytesThatItAwaits) {
+  for (const std::int64_t dim : {64, 128}) {
+    const auto row_quads = static_cast<std::int32_t>(dim / 4);
+    for (std::int64_t group = 1; group <= split::kMaxRows; ++group) {
+      for (const std::int64_t splits : {2, 4, 8, 16}) {
+        const split::Pieces made = split::pieces(1, group, dim, {splits, Merge::cluster, 1});
+        const split::Meeting& meeting = made.meeting;
+        const std::int32_t piece = 1 << meeting.piece_log2;
+        const std::int32_t piece_rows = std::max(1, piece / row_quads);
+        // The last block may have fewer rows than the plan's.
+        for (std::int32_t rows = 1; rows <= group; ++rows) {
+          std::vector<std::int32_t> quads_of(static_cast<std::size_t>(splits));
+          std::vector<std::int32_t> rows_of(static_cast<std::size_t>(splits));
+          for (std::int32_t quad = 0; quad < rows * row_quads; ++quad) {
+            const auto owner = static_cast<std::size_t>(quad >> meeting.piece_log2);
+            ASSERT_LT(owner, quads_of.size());
+            const std::int32_t local = quad & (piece - 1);
+            ASSERT_LT(local / row_quads, piece_rows);
+            ++quads_of[owner];
+            if (local % row_quads == 0) ++rows_of[owner];
+          }
+          for (std::size_t owner = 0; owner < quads_of.size(); ++owner) {
+            const std::int32_t first = static_cast<std::int32_t>(owner) * piece;
+            const std::int32_t mine = std::clamp(rows * row_quads - first, 0, piece);
+            EXPECT_EQ(quads_of[owner], mine);
+            EXPECT_EQ(rows_of[owner], (mine + row_quads - 1) / row_quads);
+          }
+        }
+        EXPECT_EQ(made.inbox_slots, splits * piece);
+        EXPECT_EQ(made.inbox_rows, splits * piece_rows);
+      }
+    }
+  }
+}
+
+// What declares a kernel's shared memory says no less than the largest plan takes.
+TEST(SplitKvTmaPlan, NoPlanTakesMoreSharedMemoryThanIsDeclared) {
+  for (const std::int64_t stages : {1, 2}) {
+    std::int64_t most = 0;
+    for (const std::int64_t dim : {64, 128}) {
+      for (const std::int64_t heads : {1, 8, 16}) {
+        const LaunchPlan plan = planned(
+            split::plan(kCpAsync, problem(heads, 1, 65536, dim), h200(), point(8, Merge::last_cta, stages)));
+        most = std::max(most, plan.dynamic_smem);
+      }
+    }
+    EXPECT_EQ(most, split::largest_smem(stages));
   }
 }
 
