@@ -19,9 +19,6 @@ namespace fdbench::bench {
 
 namespace {
 
-// Bytes: a thousandth of what overflows, a thousand times what any machine has.
-constexpr double kBeyondMemory = 0x1p54;
-
 class Session {
  public:
   Session(Backend& backend, VariantTable table, const WorkRequest& request, const EventSink& emit,
@@ -293,7 +290,7 @@ std::int64_t memory_needed(const Backend& backend, VariantTable table, const Pro
   const DeviceInfo& device = backend.device();
   const bool graph = settings.measure && settings.timer == TimerMode::graph;
   const std::int64_t copies = graph ? std::int64_t{kMostGrowth} * rotation_copies(backend, problem) : 1;
-  // Far past any memory there is, the rest need not be counted, and could not be in 64 bits.
+  // The rest need not be counted, and could not be in 64 bits.
   const double rough = static_cast<double>(kPoisonRows + problem.seq) *
                        static_cast<double>(problem.kv_heads) * static_cast<double>(problem.dim) *
                        static_cast<double>(2 * element_bytes(problem.dtype) * copies);

@@ -26,9 +26,13 @@ using NextRounds = std::function<std::optional<RoundsAsked>()>;
 void run_steered_session(Backend& backend, VariantTable table, const WorkRequest& request,
                          const NextRounds& next, const EventSink& emit, const std::atomic<bool>& interrupted);
 
+// Bytes: a thousandth of what overflows, a thousand times what any machine has.
+inline constexpr double kBeyondMemory = 0x1p54;
+
 // What measuring `problem` takes of the device's memory: inputs (and their rotation), flush buffer, and for
 // each item its output and workspace; or validation with its oracle, if that is more. Items that can't run
-// count nothing. Throws Error (usage) where the settings want a graph timer and the backend has none.
+// count nothing; where K and V alone are past kBeyondMemory, they are all that is counted. Throws Error
+// (usage) where the settings want a graph timer and the backend has none.
 std::int64_t memory_needed(const Backend& backend, VariantTable table, const Problem& problem,
                            const std::vector<WorkItem>& items, const MeasureSettings& settings);
 

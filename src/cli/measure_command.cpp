@@ -9,6 +9,7 @@
 #include <set>
 
 #include "backend/fake/fake_backend.h"
+#include "bench/session.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/result_writer.h"
@@ -138,8 +139,8 @@ std::string way_out(const bench::ShapeWork& work, const DeviceInfo& device,
     most = bytes;
     largest = &row;
   }
-  if (!largest || memory.needed >= kMostBytes || memory.needed - all > memory.available)
-    return "choose a smaller shape";
+  const bool counted = static_cast<double>(memory.needed) <= bench::kBeyondMemory;
+  if (!largest || !counted || memory.needed - all > memory.available) return "choose a smaller shape";
   const std::string name = name_with(largest->variant->name, largest->tuning);
   if (memory.needed - most <= memory.available)
     return fmt::format("{} alone takes {} of it, leave it out", name, gigabytes(most));

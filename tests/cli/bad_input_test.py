@@ -251,6 +251,9 @@ class Memory(harness.TestCase):
                 with self.subTest(words=words, shape=shape):
                     result = harness.fdbench(*words, *shape, "--device", "cpu")
                     self.assert_one_line(result, 2, f"--heads {heads} ", "GB of memory", "choose a smaller shape")
+        # K and V past any memory are not made good by a workspace that is larger still.
+        result = harness.fdbench("sweep", *cut, "--device", "cpu", "--seq", str(2**48), "--heads", "1", "--dim", "64")
+        self.assert_one_line(result, 2, "choose a smaller shape")
         self.assert_one_line(harness.fdbench("explain", *cut, "--seq", "1", "--heads", str(2**50), "--kv-heads", "1"), 2,
                              "its partial results could exceed 2^62 bytes")
 
