@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "ldmatrix.cuh"
+#include "softmax_state.cuh"
 
 namespace fdbench::device {
 
@@ -15,6 +16,51 @@ inline constexpr int kTokensPerTile = 16;
 // A maximum may be stale by 2^kSlack before everything is rescaled: weights then reach 2^kSlack, far from
 // where float or bf16 lose anything, and almost no tile but the first rescales.
 inline constexpr float kSlack = 8.0f;
+
+// What a warp has added up: kTiles accumulators of a product, not normalised, and for the two query heads
+// that a lane holds part of (value i of each accumulator is of head i % 2 or i / 2, as the product lies) the
+// sum of weights and the maximum that these are relative to, the same in all lanes of a head.
+template <int kTiles>
+struct FlashState {
+  float o[kTiles][4];
+  float l[4];
+  float m[2];
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      l[i] = 0.0f;
+#pragma unroll
+      for (int d = 0; d < kTiles; ++d) o[d][i] = 0.0f;
+    }
+    m[0] = m[1] = minus_infinity();
+  }
+
+  // `top`: a lane's greatest scores. Where one is more than kSlack above, moves the maxima, each over the
+  // lanes whose numbers differ in the bits from kFirstLane to below kEndLane, and rescales. kApart: i /
+  // kApart % 2 is the head of value i. `first`: the state is clear.
+  template <int kFirstLane, int kEndLane, int kApart>
+  __device__ __forceinline__ void raise_maxima(const float (&top)[2], bool first) {
+    if (!__any_sync(0xffffffffu, (top[0] > m[0] + kSlack) | (top[1] > m[1] + kSlack))) return;
+    float factor[2];
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      float greatest = fmaxf(top[c], m[c]);
+#pragma unroll
+      for (int step = kFirstLane; step < kEndLane; step *= 2)
+        greatest = fmaxf(greatest, __shfl_xor_sync(0xffffffffu, greatest, step));
+      factor[c] = ex2_approx(m[c] - subtrahend(greatest));
+      m[c] = greatest;
+    }
+    if (first) return;  // nothing to rescale
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      l[i] *= factor[i / kApart % 2];
+#pragma unroll
+      for (int d = 0; d < kTiles; ++d) o[d][i] *= factor[i / kApart % 2];
+    }
+  }
+};
 
 // Two elements of bf16, 1.0 each. Weights are summed as they are rounded to bf16, by a product with ones, so
 // that they add up to exactly what multiplies V.

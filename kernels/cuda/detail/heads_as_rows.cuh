@@ -33,21 +33,8 @@ struct HeadsAsRows {
     std::uint32_t a[kDim / 16][4];
   };
 
-  struct State {
-    float o[kDim / 8][4];  // O, not normalised: [0] and [1] of head g, [2] and [3] of head g + 8
-    float l[4];            // sums of weights: [0] of head g, [2] of head g + 8
-    float m[2];            // what the weights are relative to, the same in all lanes of one g
-
-    __device__ __forceinline__ void clear() {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        l[i] = 0.0f;
-#pragma unroll
-        for (int d = 0; d < kDim / 8; ++d) o[d][i] = 0.0f;
-      }
-      m[0] = m[1] = minus_infinity();
-    }
-  };
+  // O; values 0 and 1 of an accumulator are of head g, 2 and 3 of head g + 8.
+  using State = FlashState<kDim / 8>;
 
   static __device__ __forceinline__ void load_query(Query& query, const __nv_bfloat16* q,
                                                     std::int64_t head_stride, int heads, int lane) {
@@ -104,33 +91,13 @@ struct HeadsAsRows {
 
   static __device__ __forceinline__ void weigh(Weights& p, const Scores& s, State& state, bool first) {
     float top[2];
-    bool stale = false;
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       top[c] = fmaxf(s[0][2 * c], s[0][2 * c + 1]);
 #pragma unroll
       for (int n = 1; n < 2 * kTokenTiles; ++n) top[c] = fmaxf(top[c], fmaxf(s[n][2 * c], s[n][2 * c + 1]));
-      stale |= top[c] > state.m[c] + kSlack;
     }
-    if (__any_sync(0xffffffffu, stale)) {
-      float factor[2];
-#pragma unroll
-      for (int c = 0; c < 2; ++c) {
-        float m = fmaxf(top[c], state.m[c]);
-#pragma unroll
-        for (int step = 1; step < 4; step *= 2) m = fmaxf(m, __shfl_xor_sync(0xffffffffu, m, step));
-        factor[c] = ex2_approx(state.m[c] - subtrahend(m));
-        state.m[c] = m;
-      }
-      if (!first) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          state.l[i] *= factor[i / 2];
-#pragma unroll
-          for (int d = 0; d < kDim / 8; ++d) state.o[d][i] *= factor[i / 2];
-        }
-      }
-    }
+    state.template raise_maxima<1, 4, 2>(top, first);
     const float base[2] = {subtrahend(state.m[0]), subtrahend(state.m[1])};
 #pragma unroll
     for (int t = 0; t < kTokenTiles; ++t) {

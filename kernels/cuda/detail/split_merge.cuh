@@ -104,13 +104,14 @@ __device__ __forceinline__ void prefetch_slots(const Params& params, const Block
   const Meeting& meeting = params.meeting;
   const int owner = kMerge == Merge::shared ? block.split : 0;
   const Slots slots = slots_at<kDim>(params, meeting, first_place<kMerge>(params, block) + owner);
-  constexpr int kStep = kThreads * 128;
+  // Not kThreads: with a constant the compiler unrolls both loops.
+  const int step = static_cast<int>(blockDim.x) * 128;
   const int o_bytes = meeting.parts << (meeting.piece_log2 + 4);
-  for (int at = static_cast<int>(threadIdx.x) * 128; at < o_bytes; at += kStep) {
+  for (int at = static_cast<int>(threadIdx.x) * 128; at < o_bytes; at += step) {
     ptx::prefetch_l2(reinterpret_cast<const char*>(slots.o) + at);
   }
   const int ml_bytes = meeting.parts << (meeting.piece_log2 + 3);
-  for (int at = static_cast<int>(threadIdx.x) * 128; at < ml_bytes; at += kStep) {
+  for (int at = static_cast<int>(threadIdx.x) * 128; at < ml_bytes; at += step) {
     ptx::prefetch_l2(reinterpret_cast<const char*>(slots.ml) + at);
   }
 }

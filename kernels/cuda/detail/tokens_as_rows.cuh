@@ -35,21 +35,8 @@ struct TokensAsRows {
     std::uint32_t b[kDim / 16][2];
   };
 
-  struct State {
-    float o[kDim / 16][4];  // O^T, not normalised
-    float l[4];             // sums of weights: [0] of head 2q, [1] of head 2q + 1
-    float m[2];             // what the weights are relative to, the same in all lanes of one q
-
-    __device__ __forceinline__ void clear() {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        l[i] = 0.0f;
-#pragma unroll
-        for (int d = 0; d < kDim / 16; ++d) o[d][i] = 0.0f;
-      }
-      m[0] = m[1] = minus_infinity();
-    }
-  };
+  // O^T; value i of an accumulator is of head 2q + i % 2.
+  using State = FlashState<kDim / 16>;
 
   // Of `heads` query heads; absent ones repeat the last. Dimensions in the order that ldmatrix gives K's.
   static __device__ __forceinline__ void load_query(Query& query, const __nv_bfloat16* q,
@@ -108,33 +95,13 @@ struct TokensAsRows {
   // more than kSlack above. `first`: the state is clear.
   static __device__ __forceinline__ void weigh(Weights& p, const Scores& s, State& state, bool first) {
     float top[2];
-    bool stale = false;
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       top[c] = fmaxf(s[0][c], s[0][c + 2]);
 #pragma unroll
       for (int t = 1; t < kTokenTiles; ++t) top[c] = fmaxf(top[c], fmaxf(s[t][c], s[t][c + 2]));
-      stale |= top[c] > state.m[c] + kSlack;
     }
-    if (__any_sync(0xffffffffu, stale)) {
-      float factor[2];
-#pragma unroll
-      for (int c = 0; c < 2; ++c) {
-        float m = fmaxf(top[c], state.m[c]);
-#pragma unroll
-        for (int step = 4; step < 32; step *= 2) m = fmaxf(m, __shfl_xor_sync(0xffffffffu, m, step));
-        factor[c] = ex2_approx(state.m[c] - subtrahend(m));
-        state.m[c] = m;
-      }
-      if (!first) {  // else nothing to rescale
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          state.l[i] *= factor[i % 2];
-#pragma unroll
-          for (int d = 0; d < kDim / 16; ++d) state.o[d][i] *= factor[i % 2];
-        }
-      }
-    }
+    state.template raise_maxima<4, 32, 1>(top, first);
     constexpr std::uint32_t ones[4] = {kOnes, kOnes, kOnes, kOnes};
     const float m0 = subtrahend(state.m[0]);
     const float m1 = subtrahend(state.m[1]);
