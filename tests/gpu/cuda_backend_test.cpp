@@ -5,9 +5,11 @@
 #include <chrono>
 #include <thread>
 
+#include "core/decode_args.h"
 #include "core/error.h"
 #include "core/half.h"
 #include "cuda/check.h"
+#include "cuda/tensor_map.h"
 #include "gpu_test.h"
 
 namespace fdbench {
@@ -314,6 +316,34 @@ TEST(CudaCheck, ShortensToTheTreesOwnPaths) {
   EXPECT_STREQ(cuda::short_path("/usr/src/fdbench/kernels/cuda/a.cu"), "kernels/cuda/a.cu");
   EXPECT_STREQ(cuda::short_path("/a/src/cuda/check.cpp"), "src/cuda/check.cpp");
   EXPECT_STREQ(cuda::short_path("elsewhere.cpp"), "elsewhere.cpp");
+}
+
+TEST(CudaTensorMap, TakesKAndVOfADecode) {
+  DecodeArgs args;
+  const char memory[2] = {};
+  args.k = &memory[0];
+  args.v = &memory[1];
+  args.dtype = Dtype::fp16;
+  args.seq = 11;
+  args.kv_heads = 3;
+  args.dim = 64;
+  args.k_seq_stride = 401;
+  args.k_head_stride = 402;
+  args.v_seq_stride = 403;
+  args.v_head_stride = 404;
+  const cuda::KvTensor k = cuda::k_of(args), v = cuda::v_of(args);
+  for (const cuda::KvTensor& tensor : {k, v}) {
+    EXPECT_EQ(tensor.dtype, Dtype::fp16);
+    EXPECT_EQ(tensor.seq, 11);
+    EXPECT_EQ(tensor.kv_heads, 3);
+    EXPECT_EQ(tensor.dim, 64);
+  }
+  EXPECT_EQ(k.base, args.k);
+  EXPECT_EQ(k.seq_stride, 401);
+  EXPECT_EQ(k.head_stride, 402);
+  EXPECT_EQ(v.base, args.v);
+  EXPECT_EQ(v.seq_stride, 403);
+  EXPECT_EQ(v.head_stride, 404);
 }
 
 }  // namespace
