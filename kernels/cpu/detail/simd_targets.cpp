@@ -18,6 +18,16 @@ namespace {
 
 constexpr std::string_view kPlain = "plain";
 
+#if !defined(FDBENCH_HAVE_HIGHWAY)
+// No vectors have a name here, so that neither is called.
+SplitKvKernels split_kv_simd(std::int64_t) {
+  return split_kv_plain();
+}
+ReadBytes read_bytes_simd(std::int64_t) {
+  return read_bytes_plain();
+}
+#endif
+
 // Vectors as Highway numbers and names them, best first.
 struct Vectors {
   std::int64_t target = 0;
@@ -80,22 +90,12 @@ SplitKvKernels split_kv_kernels(const std::string& target, const DecodeArgs& arg
     throw Error(Exit::failed, "matrix tiles take bf16 and groups of " + std::to_string(kLeastAmxGroup) +
                                   " query heads and more that can be dealt out evenly");
   }
-  [[maybe_unused]] const std::int64_t vectors = vectors_named(target, true);
-#if defined(FDBENCH_HAVE_HIGHWAY)
-  return split_kv_simd(vectors);
-#else
-  return split_kv_plain();
-#endif
+  return split_kv_simd(vectors_named(target, true));
 }
 
 ReadBytes read_bytes_kernel(const std::string& target) {
   if (target == kPlain) return read_bytes_plain();
-  [[maybe_unused]] const std::int64_t vectors = vectors_named(target, false);
-#if defined(FDBENCH_HAVE_HIGHWAY)
-  return read_bytes_simd(vectors);
-#else
-  return read_bytes_plain();
-#endif
+  return read_bytes_simd(vectors_named(target, false));
 }
 
 }  // namespace fdbench::cpu
