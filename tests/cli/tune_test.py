@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
-"""`fdbench tune`: the whole flow on the fake device and on the CPU, profiles that run uses, and recorded sweeps."""
+"""`fdbench tune`: the whole flow on the fake device and on the CPU, and recorded sweeps."""
 
-import fcntl
 import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -14,39 +12,10 @@ import unittest
 
 import harness
 from harness import REPO
-
-# A valley over the chunks that 1 to 32 splits and the rules make.
-SHAPE = ["--seq", "1024", "--heads", "2", "--dim", "64"]
-CHUNKS = {1024: 3000, 512: 2000, 342: 1600, 256: 1300, 192: 1200, 171: 1100, 128: 1000, 86: 1150, 64: 1400, 43: 1800, 32: 2500}
+from tune_case import CHUNKS, SHAPE, TuneCase
 
 
-class Tune(harness.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.env = {"XDG_CONFIG_HOME": self.path("config"), "XDG_STATE_HOME": self.path("state")}
-        self.profile = self.folder / "config" / "fdbench" / "profiles" / "scripted.json"
-        self.points = self.folder / "state" / "fdbench" / "tune" / "scripted.json"
-
-    def fdbench(self, *args, **kw):
-        return harness.fdbench(*args, env=self.env, **kw)
-
-    def landscape(self, name="script", device=None, **other):
-        content = {"chunk_ns": {str(c): ns for c, ns in CHUNKS.items()}, **other}
-        return self.script(name, device={"name": "Scripted", "driver": "580.1", **(device or {})},
-                           variants={"fake_other": content})
-
-    def tune(self, *args, script=None):
-        return self.fdbench("tune", "--fake", script or self.landscape(), *SHAPE, "--rounds", "12", *args)
-
-    def run_rows(self, *args, script=None, shape=SHAPE, rounds="3"):
-        path = self.path("run.json")
-        result = self.fdbench("run", "--fake", script or self.landscape(), *shape, "--rounds", rounds, "--json", path, *args)
-        self.assert_exit(result, 0)
-        return result, harness.rows_of(path)
-
-    def entries(self):
-        return harness.read_json(self.profile)["entries"]
-
+class Tune(TuneCase):
     def test_the_whole_flow(self):
         result = self.tune()
         self.assert_exit(result, 0)
@@ -89,127 +58,6 @@ class Tune(harness.TestCase):
             shown = self.fdbench("tune", "--export", form, "--profile", str(self.profile))
             self.assert_exit(shown, 0)
             self.assertIn(what, shown.out)
-
-    def exported_header(self, entries):
-        self.profile.write_text(json.dumps({"schema": "fdbench.profile/1.0", "entries": entries}))
-        result = self.fdbench("tune", "--export", "header", "--profile", str(self.profile))
-        self.assert_exit(result, 0)
-        self.folder.joinpath("plans.h").write_text(result.out)
-        return result.out
-
-    def compile_with_header(self, text, *flags):
-        compiler = shutil.which("c++") or self.skipTest("no compiler")
-        self.folder.joinpath("main.cpp").write_text('#include "plans.h"\nusing namespace fdbench_profile;\n' + text)
-        subprocess.run([compiler, "-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", *flags, "main.cpp"],
-                       cwd=self.folder, check=True)
-
-    # A copy of a profile's entry with other values, "key.device" and the like.
-    @staticmethod
-    def entry_with(entry, **values):
-        entry = json.loads(json.dumps(entry))
-        for path, value in values.items():
-            *folders, name = path.split("__")
-            at = entry
-            for folder in folders:
-                at = at[folder]
-            at[name] = value
-        return entry
-
-    def test_a_header_compiles_and_finds_the_plan(self):
-        self.assert_exit(self.tune(), 0)
-        first, = self.entries()
-        self.exported_header([first])
-        self.compile_with_header(
-            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000)->chunk == 128);\n'
-            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000)->seq == 1024);\n'
-            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000, "Scripted")->chunk == 128);\n'
-            'static_assert(!find("fake_other", "bf16", 64, 2, 2, 1000, "Third"));\n'
-            'static_assert(!find("fake_other", "bf16", 64, 2, 2, 100) && !find("fake", "bf16", 64, 2, 2, 1000));\n', "-fsyntax-only")
-        self.profile.write_text('{"schema": "fdbench.profile/1.0", "entries": []}')
-        self.assert_one_line(self.fdbench("tune", "--export", "header", "--profile", str(self.profile)), 2, "holds no plan")
-
-    def test_a_header_never_gives_another_machines_plan(self):
-        self.assert_exit(self.tune(), 0)
-        first, = self.entries()
-        sms, cc = first["key"]["sms"], first["key"]["cc"]
-        of = self.entry_with
-        text = self.exported_header([
-            first, of(first, key__device='Other "GPU" ??/', plan__chunk=64), of(first, key__sms=78, plan__chunk=32),
-            of(first, key__driver_major=590, plan__chunk=256), of(first, key__heads=4, key__driver_major=590),
-            of(first, key__heads=4), of(first, key__heads=4, key__tuning_version=9, plan__chunk=512)])
-        self.assertEqual(text.count("// Measured on Scripted"), 3)
-        found = f'find("fake_other", "bf16", 64, 2, 2, 1000, "Scripted", {sms}, {cc}'
-        self.compile_with_header(
-            'static_assert(!find("fake_other", "bf16", 64, 2, 2, 1000));\n'
-            'static_assert(!find("fake_other", "bf16", 64, 4, 2, 1000));\n'  # only one machine has it
-            'static_assert(!find("fake_other", "bf16", 64, 2, 2, 1000, "Scripted"));\n'
-            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000, "Other \\"GPU\\" ?\\?/")->chunk == 64);\n'
-            'static_assert(find("fake_other", "bf16", 64, 2, 2, 1000, "Scripted", 78)->chunk == 32);\n'
-            # The newest of one machine's, unless another is asked for.
-            f'static_assert({found})->chunk == 256);\n'
-            f'static_assert({found}, 580)->chunk == 128);\n'
-            f'static_assert(!{found}, 570));\n'
-            f'static_assert(find("fake_other", "bf16", 64, 4, 2, 1000, "Scripted", {sms}, {cc})->tuning_version == 9);\n',
-            "-fsyntax-only")
-
-    def test_a_headers_plans_cover_their_buckets(self):
-        self.assert_exit(self.tune(), 0)
-        first, = self.entries()
-        self.assertEqual((first["tuning"], first["plan"]["splits"]), ({"chunk": 128}, 8))
-        of, least, most = self.entry_with, *first["key"]["seq_bucket"]
-        self.exported_header([
-            first, of(first, key__variant="by_splits", tuning={"splits": 8}),
-            of(first, key__variant="own", tuning={"stages": 1}),
-            # In steps of 32 tokens: 1000 / 7 is 142.9.
-            of(first, key__variant="rounded", tuning={"splits": 7}, seq=1000, plan__splits=7, plan__chunk=160)])
-        self.compile_with_header(f"""
-#include <cstdio>
-int main() {{
-  int bad = 0;
-  for (const char* variant : {{"fake_other", "by_splits", "own", "rounded"}}) {{
-    for (long long seq = {least}; seq <= {most}; ++seq) {{
-      const auto plan = find(variant, "bf16", 64, 2, 2, seq);
-      if (!plan || plan->splits * plan->chunk < seq || (plan->splits - 1) * plan->chunk >= seq + 7 * plan->granularity) ++bad;
-    }}
-    for (long long seq : {{{least}LL, 1024LL, {most}LL}}) {{
-      const auto plan = find(variant, "bf16", 64, 2, 2, seq);
-      std::printf("%s %lld: %lld x %lld\\n", variant, seq, plan->splits, plan->chunk);
-    }}
-    if (find(variant, "bf16", 64, 2, 2, {least} - 1) || find(variant, "bf16", 64, 2, 2, {most} + 1)) ++bad;
-  }}
-  return bad;
-}}
-""", "-o", "main")
-        result = subprocess.run([self.path("main")], capture_output=True, text=True, check=True)
-        self.assertEqual(result.stdout.splitlines(), [
-            "fake_other 725: 6 x 128", "fake_other 1024: 8 x 128", "fake_other 1448: 12 x 128",
-            "by_splits 725: 8 x 91", "by_splits 1024: 8 x 128", "by_splits 1448: 8 x 181",
-            "own 725: 8 x 91", "own 1024: 8 x 128", "own 1448: 8 x 181",
-            "rounded 725: 7 x 128", "rounded 1024: 7 x 160", "rounded 1448: 7 x 224"])
-
-    def shown(self, entries):
-        self.profile.write_text(json.dumps({"schema": "fdbench.profile/1.0", "entries": entries}))
-        result = self.fdbench("tune", "--show", "--profile", str(self.profile))
-        self.assert_exit(result, 0)
-        return result.out
-
-    def test_show_has_a_table_an_environment(self):
-        self.assert_exit(self.tune(), 0)
-        first, = self.entries()
-        # As tune sorts them: by shape, the driver last.
-        entries = [self.entry_with(first, key__heads=heads, key__driver_major=driver) for heads in (2, 4, 8) for driver in (580, 590)]
-        out = self.shown(entries)
-        headings = re.findall(r"^Scripted, .*driver (\d+)", out, re.M)
-        self.assertEqual(headings, ["580", "590"])
-        self.assertEqual((out.count("over best rule"), out.count("gain over")), (2, 2))
-        for part in out.split("Scripted, ")[1:]:
-            self.assertEqual(len(re.findall(r"^  1024 x \d", part, re.M)), 3)
-        # Versions are told apart only where there are several.
-        self.assertNotRegex(out, r"fake_other v")
-        out = self.shown([*entries, self.entry_with(first, key__tuning_version=2)])
-        tables = out.split("Scripted, ")[1:]
-        self.assertEqual(re.findall(r"fake_other (v\d)", tables[0]), ["v1", "v1", "v1", "v2"])
-        self.assertNotRegex(tables[1], r"fake_other v")
 
     def test_strategies_and_seeds(self):
         for strategy in ("exhaustive", "random", "halving"):
@@ -255,21 +103,6 @@ int main() {{
         self.assertIn("every point failed", result.err)
         self.assertFalse(self.profile.exists())
 
-    def test_another_environment(self):
-        self.assert_exit(self.tune(), 0)
-        # Soft: used, and said.
-        newer = self.landscape("newer", device={"driver": "590.2"})
-        result, rows = self.run_rows(script=newer)
-        self.assertEqual(rows["fake_other"]["source"], "profile:exact")
-        self.assertIn("driver 580, and here it is 590: used all the same", result.err)
-        # Its own entry stands beside the other's.
-        self.assert_exit(self.tune(script=newer), 0)
-        self.assertEqual([entry["key"]["driver_major"] for entry in self.entries()], [580, 590])
-        # Hard: not used, and said.
-        result, rows = self.run_rows(script=self.landscape("other", device={"sms": 78}))
-        self.assertEqual(rows["fake_other"]["source"], "default")
-        self.assertIn("and this is Scripted (78 ", result.err)
-
     def test_compare_pairs_tuned_with_untuned_rows(self):
         self.run_rows(rounds="8")
         os.rename(self.path("run.json"), self.path("base.json"))
@@ -279,78 +112,6 @@ int main() {{
         self.assertNotIn("GONE", result.out)
         self.assertIn("1 row has another plan by a tuning profile", result.out + result.err)
         self.assertIn("fake_other", result.out)
-
-    def test_a_broken_profile_is_left_as_it_is(self):
-        self.profile.parent.mkdir(parents=True)
-        self.profile.write_text('{"schema": "fdbench.profile/1.0",\n "entries": [}')
-        result = self.tune()
-        self.assert_exit(result, 2)
-        self.assertIn("scripted.json:2:14: ", result.err)
-        self.assertEqual(self.profile.read_text(), '{"schema": "fdbench.profile/1.0",\n "entries": [}')
-        result, rows = self.run_rows()
-        self.assertIn("scripted.json:2:14: ", result.err)
-        self.assertEqual(rows["fake_other"]["source"], "default")
-        self.assert_one_line(self.fdbench("run", "--fake", self.landscape(), *SHAPE, "--profile", str(self.profile)), 2,
-                             "scripted.json:2:14: ")
-
-    def test_a_newer_profile_is_used_and_left_as_it_is(self):
-        self.assert_exit(self.tune(), 0)
-        newer = self.profile.read_text().replace("fdbench.profile/1.0", "fdbench.profile/1.12")
-        self.profile.write_text(newer)
-        self.assertEqual(self.run_rows()[1]["fake_other"]["source"], "profile:exact")
-        result = self.tune()
-        self.assert_exit(result, 2)
-        self.assertIn("of schema fdbench.profile/1.12", result.err)
-        self.assertEqual(self.profile.read_text(), newer)
-
-    def test_fields_of_ones_own_are_kept(self):
-        self.assert_exit(self.tune(), 0)
-        profile = json.loads(self.profile.read_text())
-        profile["note"] = "the box under the desk"
-        profile["entries"].append(json.loads(json.dumps(profile["entries"][0])))
-        for entry in profile["entries"]:
-            entry["owner"] = {"name": "me"}
-        profile["entries"][1]["key"]["dim"] = 128
-        self.profile.write_text(json.dumps(profile))
-        self.assert_exit(self.tune(), 0)
-        tuned = json.loads(self.profile.read_text())
-        self.assertEqual(tuned["note"], profile["note"])
-        owners = {entry["key"]["dim"]: entry.get("owner") for entry in tuned["entries"]}
-        self.assertEqual(owners, {profile["entries"][0]["key"]["dim"]: None, 128: {"name": "me"}})
-
-    def test_a_second_tuner_is_refused(self):
-        self.profile.parent.mkdir(parents=True)
-        with open(self.profile.parent / ".scripted.json.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            result = self.tune()
-            self.assert_exit(result, 2)
-            self.assertIn("is writing it", result.err)
-
-    def test_concurrent_writers_and_a_killed_one(self):
-        slow = ["--seq", "512:16384*2", "--heads", "2", "--dim", "64", "--rounds", "400", "--strategy", "exhaustive"]
-        first = subprocess.Popen([harness.BIN, "tune", "--fake", self.landscape(), *slow], stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=harness.environment(**self.env))
-        self.addCleanup(first.communicate)
-        self.addCleanup(first.kill)
-        lock = self.profile.parent / ".scripted.json.lock"
-        end = time.monotonic() + 60
-        while not lock.exists() and time.monotonic() < end:
-            time.sleep(0.02)
-        second = self.tune()
-        self.assert_exit(second, 2)
-        self.assertIn("another fdbench", second.err)
-        lines = iter(first.stdout.readline, b"")
-        self.assertTrue(any(line.startswith(b"[1/6]") for line in lines), "the first shape is done")
-        time.sleep(0.2)
-        first.send_signal(signal.SIGKILL)
-        first.wait()
-        # What is there is whole, and the lock went with its holder.
-        kept = [entry["seq"] for entry in self.entries()]
-        self.assertIn(512, kept)
-        self.assertLess(len(kept), 6)
-        harness.read_json(self.points)
-        self.assert_exit(self.tune(), 0)
-        self.assertTrue(any(entry["seq"] == 1024 for entry in self.entries()))
 
     def test_ctrl_c_keeps_all_and_resume_goes_on(self):
         args = ["--seq", "64,1024", "--heads", "2", "--dim", "64", "--strategy", "exhaustive", "--rounds", "500"]
